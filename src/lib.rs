@@ -1,0 +1,4 @@
+//! Turnbuckle: a physics stage for games and simulators that holds.
+
+pub mod linalg;
+pub mod solver;

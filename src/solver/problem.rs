@@ -1,0 +1,262 @@
+//! The two forms of one step's constraint problem.
+//!
+//! Source: 000 eqs. (2)–(12). Find impulses λ and slack velocities w with
+//!
+//! ```text
+//!     A λ + b = w,   lo ≤ λ ≤ hi,   w ≥ 0 where λ = lo,  w ≤ 0 where λ = hi,  w = 0 between
+//! ```
+//!
+//! The engine speaks the **row form** ([`RowProblem`]): body mass blocks M, momenta p = M v + h f,
+//! Jacobian rows J, compliances C and offsets d = φ/h − w₀, from which A = J M⁻¹ Jᵀ + C and
+//! b = J M⁻¹ p + d follow. Files and the papers' baselines speak the **matrix form**
+//! ([`MatrixProblem`]): A, b, lo, hi. [`RowProblem::to_matrix`] goes from the first to the second.
+
+use sprs::{CsMat, TriMat};
+
+/// What a row stands for; reports, friction rules and dumps tell rows apart by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RowKind {
+    /// A joint, motor, limit or user row.
+    #[default]
+    Joint,
+    /// The normal direction of a contact point.
+    Normal,
+    /// A tangent (or torsion, or rolling) direction of a contact point.
+    Friction,
+}
+
+/// The rows of one joint or one contact: they share their bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowBlock {
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// First entry in [`RowProblem::block_bodies`].
+    pub body: u32,
+    /// Number of bodies (at least one; fixed and kinematic bodies are not part of the problem).
+    pub bodies: u32,
+    /// First number in [`RowProblem::jacobian`]; the block holds `rows × bodies × 6` of them, row by row.
+    pub entry: u32,
+    /// May the free rows of this block be folded into the body blocks (contacts), or must they stay
+    /// multipliers (joints)? See the mixed form in the documentation of the solver module.
+    pub fold: bool,
+}
+
+/// One step's constraints in row form. Everything is a dense array; a body is its number.
+#[derive(Clone, Debug, Default)]
+pub struct RowProblem {
+    /// Symmetric positive definite 6×6 mass block per body, row by row (linear first, then angular).
+    pub mass: Vec<[f64; 36]>,
+    /// p = M v + h f per body.
+    pub momentum: Vec<[f64; 6]>,
+    /// Constraint blocks, in row order.
+    pub blocks: Vec<RowBlock>,
+    /// Body numbers of all blocks, one after another; within a block they are distinct.
+    pub block_bodies: Vec<u32>,
+    /// Jacobian numbers of all blocks, one after another.
+    pub jacobian: Vec<f64>,
+    /// C > 0 per row.
+    pub compliance: Vec<f64>,
+    /// d = φ/h − w₀ per row: the slack velocity is w = J v + C λ + d.
+    pub d: Vec<f64>,
+    /// Lower bound of λ per row (−∞ allowed).
+    pub lo: Vec<f64>,
+    /// Upper bound of λ per row (+∞ allowed).
+    pub hi: Vec<f64>,
+    /// What each row stands for.
+    pub kind: Vec<RowKind>,
+}
+
+impl RowProblem {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.d.len()
+    }
+
+    /// Number of bodies.
+    pub fn bodies(&self) -> usize {
+        self.mass.len()
+    }
+
+    /// Empties the problem and keeps its memory.
+    pub fn clear(&mut self) {
+        self.mass.clear();
+        self.momentum.clear();
+        self.blocks.clear();
+        self.block_bodies.clear();
+        self.jacobian.clear();
+        self.compliance.clear();
+        self.d.clear();
+        self.lo.clear();
+        self.hi.clear();
+        self.kind.clear();
+    }
+
+    /// The body numbers of a block.
+    pub fn bodies_of(&self, block: &RowBlock) -> &[u32] {
+        &self.block_bodies[block.body as usize..(block.body + block.bodies) as usize]
+    }
+
+    /// The six Jacobian numbers of row `row` (within the block) on body `body` (within the block).
+    pub fn jacobian_of(&self, block: &RowBlock, row: u32, body: u32) -> &[f64; 6] {
+        let start = (block.entry + 6 * (row * block.bodies + body)) as usize;
+        self.jacobian[start..start + 6]
+            .try_into()
+            .expect("six numbers")
+    }
+
+    /// w = J v + C λ + d, into `w`.
+    pub fn slack(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
+        for block in &self.blocks {
+            let bodies = self.bodies_of(block);
+            for row in 0..block.rows {
+                let i = (block.row + row) as usize;
+                let mut sum = self.compliance[i] * lambda[i] + self.d[i];
+                for (k, &body) in bodies.iter().enumerate() {
+                    let j = self.jacobian_of(block, row, k as u32);
+                    let vb = &v[6 * body as usize..6 * body as usize + 6];
+                    for c in 0..6 {
+                        sum += j[c] * vb[c];
+                    }
+                }
+                w[i] = sum;
+            }
+        }
+    }
+
+    /// q = p + Jᵀ λ, into `q` (six numbers a body).
+    pub fn impulse_to_momentum(&self, lambda: &[f64], q: &mut [f64]) {
+        for (body, p) in self.momentum.iter().enumerate() {
+            q[6 * body..6 * body + 6].copy_from_slice(p);
+        }
+        for block in &self.blocks {
+            let bodies = self.bodies_of(block);
+            for row in 0..block.rows {
+                let l = lambda[(block.row + row) as usize];
+                for (k, &body) in bodies.iter().enumerate() {
+                    let j = self.jacobian_of(block, row, k as u32);
+                    let qb = &mut q[6 * body as usize..6 * body as usize + 6];
+                    for c in 0..6 {
+                        qb[c] += j[c] * l;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The matrix form: A = J M⁻¹ Jᵀ + C (both triangles), b = J M⁻¹ p + d.
+    ///
+    /// For tests, dumps and baselines; the engine never forms A.
+    pub fn to_matrix(&self) -> MatrixProblem {
+        let n = self.rows();
+        let inverse: Vec<[f64; 36]> = self.mass.iter().map(invert_spd6).collect();
+        let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); self.bodies()];
+        for (b, block) in self.blocks.iter().enumerate() {
+            for (k, &body) in self.bodies_of(block).iter().enumerate() {
+                touching[body as usize].push((b as u32, k as u32));
+            }
+        }
+        let mut triplets = TriMat::new((n, n));
+        let mut b = self.d.clone();
+        for (body, list) in touching.iter().enumerate() {
+            for &(bi, ki) in list {
+                let block_i = &self.blocks[bi as usize];
+                for ri in 0..block_i.rows {
+                    let y = multiply6(&inverse[body], self.jacobian_of(block_i, ri, ki));
+                    let i = (block_i.row + ri) as usize;
+                    b[i] += dot6(&y, &self.momentum[body]);
+                    for &(bj, kj) in list {
+                        let block_j = &self.blocks[bj as usize];
+                        for rj in 0..block_j.rows {
+                            let a = dot6(&y, self.jacobian_of(block_j, rj, kj));
+                            triplets.add_triplet(i, (block_j.row + rj) as usize, a);
+                        }
+                    }
+                }
+            }
+        }
+        for (i, &c) in self.compliance.iter().enumerate() {
+            triplets.add_triplet(i, i, c);
+        }
+        MatrixProblem {
+            a: symmetrise(&triplets.to_csr()),
+            b,
+            lo: self.lo.clone(),
+            hi: self.hi.clone(),
+            kind: self.kind.clone(),
+            partition: None,
+            lambda0: None,
+        }
+    }
+}
+
+/// The matrix form, as on disk: A λ + b = w, lo ≤ λ ≤ hi.
+#[derive(Clone, Debug)]
+pub struct MatrixProblem {
+    /// A, symmetric, both triangles stored.
+    pub a: CsMat<f64>,
+    /// b per row.
+    pub b: Vec<f64>,
+    /// Lower bounds.
+    pub lo: Vec<f64>,
+    /// Upper bounds.
+    pub hi: Vec<f64>,
+    /// What each row stands for.
+    pub kind: Vec<RowKind>,
+    /// Partition number per row, −1 for the interface.
+    pub partition: Option<Vec<i32>>,
+    /// A starting guess.
+    pub lambda0: Option<Vec<f64>>,
+}
+
+/// Averages a matrix with its transpose, so that round-off cannot make it unsymmetric.
+fn symmetrise(a: &CsMat<f64>) -> CsMat<f64> {
+    let t = a.transpose_view().to_csr();
+    let mut sum = a + &t;
+    sum.map_inplace(|x| 0.5 * x);
+    sum
+}
+
+fn dot6(a: &[f64; 6], b: &[f64; 6]) -> f64 {
+    (0..6).map(|i| a[i] * b[i]).sum()
+}
+
+fn multiply6(m: &[f64; 36], x: &[f64; 6]) -> [f64; 6] {
+    std::array::from_fn(|i| (0..6).map(|j| m[6 * i + j] * x[j]).sum())
+}
+
+/// Inverse of a symmetric positive definite 6×6 block by Cholesky.
+pub(crate) fn invert_spd6(m: &[f64; 36]) -> [f64; 36] {
+    let mut l = [0.0; 36];
+    for i in 0..6 {
+        for j in 0..=i {
+            let mut s = m[6 * i + j];
+            for k in 0..j {
+                s -= l[6 * i + k] * l[6 * j + k];
+            }
+            l[6 * i + j] = if i == j { s.sqrt() } else { s / l[6 * j + j] };
+        }
+    }
+    let mut inverse = [0.0; 36];
+    for c in 0..6 {
+        let mut x = [0.0; 6];
+        x[c] = 1.0;
+        for i in 0..6 {
+            for k in 0..i {
+                x[i] -= l[6 * i + k] * x[k];
+            }
+            x[i] /= l[6 * i + i];
+        }
+        for i in (0..6).rev() {
+            for k in i + 1..6 {
+                x[i] -= l[6 * k + i] * x[k];
+            }
+            x[i] /= l[6 * i + i];
+        }
+        for i in 0..6 {
+            inverse[6 * i + c] = x[i];
+        }
+    }
+    inverse
+}
