@@ -13,6 +13,7 @@
 // Matrix letters of the papers are capital; they stay so inside the solvers.
 #![allow(non_snake_case)]
 
+pub mod mixed;
 pub mod problem;
 
 pub use problem::{MatrixProblem, RowBlock, RowKind, RowProblem};
