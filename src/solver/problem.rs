@@ -101,9 +101,7 @@ impl RowProblem {
     /// The six Jacobian numbers of row `row` (within the block) on body `body` (within the block).
     pub fn jacobian_of(&self, block: &RowBlock, row: u32, body: u32) -> &[f64; 6] {
         let start = (block.entry + 6 * (row * block.bodies + body)) as usize;
-        self.jacobian[start..start + 6]
-            .try_into()
-            .expect("six numbers")
+        self.jacobian[start..start + 6].try_into().expect("six numbers")
     }
 
     /// w = J v + C λ + d, into `w`.

@@ -1,0 +1,30 @@
+//! What every constraint entity carries besides its own component.
+
+use crate::solver::Label;
+
+/// Rank of a constraint in creation order; written by the engine when it first sees the entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConstraintIndex(pub u64);
+
+/// One row's part of [`RowImpulses`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowImpulse {
+    /// Which row of the constraint: the key it was written with.
+    pub key: u32,
+    /// λ of the last step (N·s or N·m·s).
+    pub lambda: f64,
+    /// Where the row stood in the index set.
+    pub label: Label,
+}
+
+/// The impulses a constraint needed in the last step: warm start of the next one, and the place to read
+/// forces from (divide by the step). Written by the engine; rows in the order they were written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowImpulses(pub Vec<RowImpulse>);
+
+impl RowImpulses {
+    /// λ of the row with this key, zero if there was none.
+    pub fn lambda(&self, key: u32) -> f64 {
+        self.0.iter().find(|r| r.key == key).map_or(0.0, |r| r.lambda)
+    }
+}

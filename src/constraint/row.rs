@@ -1,0 +1,212 @@
+//! One scalar equation and the writer that takes it.
+
+use crate::components::RowImpulses;
+use crate::solver::RowKind;
+use bytemuck::{Pod, Zeroable};
+use glam::{DMat3, DVec3};
+
+/// A row's part on one body: multiplied with the body's velocity it gives the row's velocity,
+/// multiplied with the impulse it gives what the body feels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Twist {
+    /// On the velocity of the centre of mass.
+    pub linear: DVec3,
+    /// On the angular velocity.
+    pub angular: DVec3,
+}
+
+impl Twist {
+    /// Nothing.
+    pub const ZERO: Twist = Twist { linear: DVec3::ZERO, angular: DVec3::ZERO };
+
+    /// Acts on the centre of mass only.
+    pub fn linear(linear: DVec3) -> Twist {
+        Twist { linear, angular: DVec3::ZERO }
+    }
+
+    /// Acts on the rotation only.
+    pub fn angular(angular: DVec3) -> Twist {
+        Twist { linear: DVec3::ZERO, angular }
+    }
+
+    /// Acts along `direction` at a point `arm` away from the centre of mass.
+    pub fn at(arm: DVec3, direction: DVec3) -> Twist {
+        Twist { linear: direction, angular: arm.cross(direction) }
+    }
+
+    /// The six numbers, linear first.
+    pub fn to_array(self) -> [f64; 6] {
+        let (l, a) = (self.linear, self.angular);
+        [l.x, l.y, l.z, a.x, a.y, a.z]
+    }
+}
+
+impl std::ops::Neg for Twist {
+    type Output = Twist;
+    fn neg(self) -> Twist {
+        Twist { linear: -self.linear, angular: -self.angular }
+    }
+}
+
+impl std::ops::Mul<f64> for Twist {
+    type Output = Twist;
+    fn mul(self, s: f64) -> Twist {
+        Twist { linear: self.linear * s, angular: self.angular * s }
+    }
+}
+
+impl std::ops::Add for Twist {
+    type Output = Twist;
+    fn add(self, other: Twist) -> Twist {
+        Twist { linear: self.linear + other.linear, angular: self.angular + other.angular }
+    }
+}
+
+/// Bounds of a row's **force** (N, or N·m): the engine multiplies them by the step to bound the impulse.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Least force.
+    pub lower: f64,
+    /// Greatest force.
+    pub upper: f64,
+}
+
+impl Bounds {
+    /// Holds in both directions.
+    pub const BOTH: Bounds = Bounds { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
+    /// Only makes the violation grow: contacts, stops.
+    pub const PUSH_ONLY: Bounds = Bounds { lower: 0.0, upper: f64::INFINITY };
+    /// Only makes the violation shrink: ropes.
+    pub const PULL_ONLY: Bounds = Bounds { lower: f64::NEG_INFINITY, upper: 0.0 };
+
+    /// At most this much either way.
+    pub fn symmetric(limit: f64) -> Bounds {
+        Bounds { lower: -limit, upper: limit }
+    }
+}
+
+/// One scalar equation. `..Row::default()` is a rigid bilateral row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row<const N: usize = 2> {
+    /// J, one twist a body.
+    pub jacobian: [Twist; N],
+    /// φ: by how much the constraint is violated (m or rad). J must be its derivative.
+    pub violation: f64,
+    /// Least and greatest force.
+    pub bounds: Bounds,
+    /// w₀: the velocity the row is to have (m/s or rad/s), on top of correcting the violation.
+    pub target_velocity: f64,
+    /// How soft the row is.
+    pub softness: Softness,
+    /// Which row of the constraint this is, for warm starts and for reading its force. `Row::AUTO_KEY`
+    /// stands for its number in the order of writing.
+    pub key: u32,
+    /// What it stands for.
+    pub kind: RowKind,
+    /// May its violation be read as an error of a joint in reports? Springs, motors and one-sided rows say no.
+    pub measured: bool,
+}
+
+/// How a row gives way. The engine turns it into C and the share of φ that is corrected per step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Softness {
+    /// As hard as the settings say (`Settings::joint_compliance`, `Settings::joint_correction`).
+    Rigid,
+    /// A spring with a damper, integrated implicitly (003 eqs. 2.20–2.25): never unstable.
+    Spring {
+        /// N/m or N·m/rad.
+        stiffness: f64,
+        /// N·s/m or N·m·s/rad.
+        damping: f64,
+    },
+    /// Compliance and correction by hand.
+    Compliant {
+        /// C of 000 eq. (3) (m/s per N·s): how much velocity a unit impulse leaves.
+        compliance: f64,
+        /// Share of φ corrected in a step, 0..=1.
+        correction: f64,
+        /// Greatest velocity of correction (m/s or rad/s).
+        max_speed: f64,
+    },
+    /// No position term: the row is about velocity only (motors, friction).
+    Velocity {
+        /// C of 000 eq. (3).
+        compliance: f64,
+    },
+}
+
+impl<const N: usize> Row<N> {
+    /// Stands for "my number in the order of writing".
+    pub const AUTO_KEY: u32 = u32::MAX;
+}
+
+impl<const N: usize> Default for Row<N> {
+    fn default() -> Self {
+        Row {
+            jacobian: [Twist::ZERO; N],
+            violation: 0.0,
+            bounds: Bounds::BOTH,
+            target_velocity: 0.0,
+            softness: Softness::Rigid,
+            key: Self::AUTO_KEY,
+            kind: RowKind::Joint,
+            measured: true,
+        }
+    }
+}
+
+/// Takes the rows of one constraint.
+pub struct RowWriter<'a, const N: usize = 2> {
+    dt: f64,
+    last: &'a RowImpulses,
+    rows: &'a mut Vec<Row<N>>,
+    stiffness: &'a mut Vec<(usize, Stiffness)>,
+}
+
+/// Geometric stiffness of one body due to a constraint, at its centre of mass: dF = −K dq.
+/// Symmetric; the engine folds its positive part into the body's mass block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stiffness {
+    /// Force due to translation.
+    pub linear: DMat3,
+    /// Torque due to translation (transposed: force due to rotation).
+    pub coupling: DMat3,
+    /// Torque due to rotation.
+    pub angular: DMat3,
+}
+
+impl<'a, const N: usize> RowWriter<'a, N> {
+    /// A writer into these buffers.
+    pub fn new(
+        dt: f64,
+        last: &'a RowImpulses,
+        rows: &'a mut Vec<Row<N>>,
+        stiffness: &'a mut Vec<(usize, Stiffness)>,
+    ) -> RowWriter<'a, N> {
+        RowWriter { dt, last, rows, stiffness }
+    }
+
+    /// The step (s).
+    pub fn dt(&self) -> f64 {
+        self.dt
+    }
+
+    /// The impulse that the row with this key needed in the last step, zero if it is new.
+    pub fn last_impulse(&self, key: u32) -> f64 {
+        self.last.lambda(key)
+    }
+
+    /// Writes a row.
+    pub fn push(&mut self, mut row: Row<N>) {
+        if row.key == Row::<N>::AUTO_KEY {
+            row.key = self.rows.len() as u32;
+        }
+        self.rows.push(row);
+    }
+
+    /// Adds geometric stiffness to body `body` (its place in `bodies()`).
+    pub fn push_stiffness(&mut self, body: usize, stiffness: Stiffness) {
+        self.stiffness.push((body, stiffness));
+    }
+}
