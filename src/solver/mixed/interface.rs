@@ -19,9 +19,7 @@ pub struct InterfaceRows {
 impl InterfaceRows {
     /// Number of interface rows that touch this partition.
     pub fn rows(&self) -> usize {
-        self.blocks
-            .last()
-            .map_or(0, |block| (block.row + block.rows) as usize)
+        self.blocks.last().map_or(0, |block| (block.row + block.rows) as usize)
     }
 
     /// Empties the rows and keeps their memory.

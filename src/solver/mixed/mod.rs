@@ -94,11 +94,7 @@ impl MixedSystem {
     }
 
     /// [`load`](Self::load) with interface rows, whose Schur complement each factorization forms.
-    pub fn load_with_interface(
-        &mut self,
-        _problem: &RowProblem,
-        interface: &InterfaceRows,
-    ) -> bool {
+    pub fn load_with_interface(&mut self, _problem: &RowProblem, interface: &InterfaceRows) -> bool {
         self.interface.clone_from(interface);
         !std::mem::replace(&mut self.analysed, true)
     }
@@ -121,12 +117,7 @@ impl MixedSystem {
         self.fill(problem);
         let regularised = factor_dense(&mut self.matrix, self.n);
         self.form_schur();
-        FactorStats {
-            fronts: 1,
-            refactored: 1,
-            flops: (self.n as u64).pow(3) / 3,
-            regularised,
-        }
+        FactorStats { fronts: 1, refactored: 1, flops: (self.n as u64).pow(3) / 3, regularised }
     }
 
     fn number_multipliers(&mut self, problem: &RowProblem) {
@@ -226,21 +217,9 @@ impl MixedSystem {
     }
 
     /// One pivot: reads λ of tight rows, writes v and λ of free rows (000 eq. 28).
-    pub fn solve_pivot(
-        &mut self,
-        problem: &RowProblem,
-        v: &mut [f64],
-        lambda: &mut [f64],
-        refinements: u32,
-    ) {
+    pub fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
         let tight: Vec<f64> = (0..problem.rows())
-            .map(|i| {
-                if self.labels[i] == Label::Free {
-                    0.0
-                } else {
-                    lambda[i]
-                }
-            })
+            .map(|i| if self.labels[i] == Label::Free { 0.0 } else { lambda[i] })
             .collect();
         let mut q = vec![0.0; 6 * problem.bodies()];
         problem.impulse_to_momentum(&tight, &mut q);
@@ -273,14 +252,7 @@ impl MixedSystem {
         }
     }
 
-    fn residual(
-        &self,
-        problem: &RowProblem,
-        v: &[f64],
-        lambda: &[f64],
-        rv: &mut [f64],
-        rl: &mut [f64],
-    ) {
+    fn residual(&self, problem: &RowProblem, v: &[f64], lambda: &[f64], rv: &mut [f64], rl: &mut [f64]) {
         for (body, m) in problem.mass.iter().enumerate() {
             for i in 0..6 {
                 for j in 0..6 {
