@@ -138,10 +138,8 @@ mod tests {
     use super::*;
 
     fn points_of_box(e: DVec3, at: DVec3) -> Vec<DVec3> {
-        let s = [-1.0, 1.0];
-        s.iter()
-            .flat_map(|x| s.iter().flat_map(move |y| s.iter().map(move |z| at + e * DVec3::new(*x, *y, *z))))
-            .collect()
+        let sign = |i: u32, bit: u32| if i >> bit & 1 == 0 { -1.0 } else { 1.0 };
+        (0..8).map(|i| at + e * DVec3::new(sign(i, 0), sign(i, 1), sign(i, 2))).collect()
     }
 
     #[test]
