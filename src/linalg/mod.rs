@@ -2,3 +2,5 @@
 
 // Matrix letters of the papers are capital; they stay so inside linear algebra.
 #![allow(non_snake_case)]
+
+pub mod sparse_cholesky;

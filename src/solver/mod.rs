@@ -12,11 +12,23 @@
 
 // Matrix letters of the papers are capital; they stay so inside the solvers.
 #![allow(non_snake_case)]
+// Loops over several arrays by one row number read like the equations they come from.
+#![allow(clippy::needless_range_loop)]
 
+pub mod auto;
+pub mod bpp;
+pub mod index_sets;
+pub mod ipm;
+pub mod matrix_system;
 pub mod mixed;
 pub mod problem;
+pub mod residual;
+pub mod row_solver;
+pub mod system;
 
+pub use auto::Settings;
 pub use problem::{MatrixProblem, RowBlock, RowKind, RowProblem};
+pub use row_solver::RowSolver;
 
 /// Where a row stands in the index set (000 eq. 12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

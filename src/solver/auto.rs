@@ -1,0 +1,135 @@
+//! The default: warm pivoting while it makes progress, else interior point with crossover.
+//!
+//! Pivoting settles in a few factorizations when little changed since the last step and fails on
+//! most frames with several contact points per pair; interior point needs some fifteen and always
+//! arrives. So: try the warm index set, go on as long as the violators fall, and remember whether
+//! that worked.
+
+use super::Label;
+use super::SolveStats;
+use super::bpp::{self, Best, PivotMemory, PivotSettings};
+use super::ipm::{self, IpmMemory, IpmSettings};
+use super::system::PivotSystem;
+
+/// Settings of `auto` and of its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Relative natural residual at which a solve counts as converged.
+    pub tolerance: f64,
+    /// Relative natural residual the solvers aim for; below `tolerance`.
+    pub target: f64,
+    /// Warm pivots of `auto` before it turns to the interior point.
+    pub warm_pivots: u32,
+    /// Pivots of `bpp` on its own.
+    pub max_pivots: u32,
+    /// Iterations of the interior point.
+    pub max_iterations: u32,
+    /// Pivots of the crossover from an interior point to an exact index set.
+    pub crossover_pivots: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            tolerance: 1e-9,
+            target: 1e-11,
+            warm_pivots: 8,
+            max_pivots: 50,
+            max_iterations: 60,
+            crossover_pivots: 4,
+        }
+    }
+}
+
+/// Buffers and memory of the solvers over a [`PivotSystem`].
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    /// The best point of the last solve.
+    pub best: Best,
+    pivots: PivotMemory,
+    ipm: IpmMemory,
+    crossover: Vec<Label>,
+    /// Did pivoting fail at the last attempt? Then it gets one look only.
+    pivoting_failed: bool,
+}
+
+impl Engine {
+    /// Block pivoting from `start`.
+    pub fn bpp<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        start: &[Label],
+        settings: &Settings,
+    ) -> SolveStats {
+        self.best.reset();
+        let pivot_settings = PivotSettings {
+            max_pivots: settings.max_pivots,
+            target: settings.target,
+            ..PivotSettings::default()
+        };
+        let outcome = bpp::pivot(system, start, &pivot_settings, &mut self.pivots, &mut self.best);
+        SolveStats { pivots: outcome.pivots, ..SolveStats::default() }
+    }
+
+    /// Interior point and crossover.
+    pub fn ipm<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings) -> SolveStats {
+        self.best.reset();
+        let mut stats = SolveStats::default();
+        self.interior_then_crossover(system, settings, &mut stats);
+        stats
+    }
+
+    /// Warm pivoting, then interior point if that stalls.
+    pub fn auto<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        start: &[Label],
+        settings: &Settings,
+    ) -> SolveStats {
+        self.best.reset();
+        let mut stats = SolveStats::default();
+        let pivot_settings = PivotSettings {
+            max_pivots: settings.warm_pivots,
+            target: settings.target,
+            progress: 0.9,
+            first_share: if self.pivoting_failed { 0.02 } else { 1.0 },
+            ..PivotSettings::default()
+        };
+        let warm = bpp::pivot(system, start, &pivot_settings, &mut self.pivots, &mut self.best);
+        stats.pivots = warm.pivots;
+        self.pivoting_failed = !warm.arrived;
+        if !warm.arrived {
+            self.interior_then_crossover(system, settings, &mut stats);
+        }
+        stats
+    }
+
+    fn interior_then_crossover<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        settings: &Settings,
+        stats: &mut SolveStats,
+    ) {
+        let ipm_settings = IpmSettings {
+            max_iterations: settings.max_iterations,
+            target: settings.target,
+            ..IpmSettings::default()
+        };
+        let outcome = ipm::interior_point(system, &ipm_settings, &mut self.ipm, &mut self.best);
+        stats.ipm_iterations = outcome.iterations;
+        // Crossover: the exact point of the index set the interior point ended in. A few pivots put
+        // degenerate rows right; the best residual wins, so this can only help.
+        let pivot_settings = PivotSettings {
+            max_pivots: settings.crossover_pivots,
+            target: 1e-14_f64.max(1e-3 * settings.target),
+            progress: 1.0,
+            ..PivotSettings::default()
+        };
+        self.crossover.clear();
+        self.crossover.extend_from_slice(&self.best.labels);
+        let start = std::mem::take(&mut self.crossover);
+        let polish = bpp::pivot(system, &start, &pivot_settings, &mut self.pivots, &mut self.best);
+        self.crossover = start;
+        stats.pivots += polish.pivots;
+    }
+}

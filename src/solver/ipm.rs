@@ -1,0 +1,454 @@
+//! Interior point on the box: it needs no luck (Mehrotra 1992; Gondzio 1996).
+//!
+//! With A symmetric positive definite and fixed bounds the problem is the strictly convex program
+//! min ½ λᵀAλ + bᵀλ on lo ≤ λ ≤ hi. Slacks g_lo = λ − lo, g_hi = hi − λ and their multipliers
+//! z_lo, z_hi > 0 obey A λ + b = z_lo − z_hi, g z = μ → 0. A Newton step is
+//!
+//! ```text
+//!     (A + D) Δλ = rhs,   D = z_lo/g_lo + z_hi/g_hi
+//! ```
+//!
+//! so every iteration is one factorization of the same pattern with D added to the compliance, all
+//! rows free. Predictor, corrector and up to three centrality correctors share it. Step lengths of λ
+//! and z are separate. Rows with lo = hi take no part; rows without bounds have D = 0.
+//! The products g z are energies, so they compare across rows of any unit.
+
+use super::Label;
+use super::bpp::Best;
+use super::index_sets::is_held;
+use super::residual;
+use super::system::PivotSystem;
+
+/// Settings of the interior point.
+#[derive(Clone, Copy, Debug)]
+pub struct IpmSettings {
+    /// Most iterations (each is one factorization).
+    pub max_iterations: u32,
+    /// Natural residual relative to max(1, ‖b‖) at which it ends.
+    pub target: f64,
+    /// Most centrality correctors per factorization.
+    pub correctors: u32,
+    /// Starting distance from the bounds, in units of the typical impulse of a row.
+    pub start_margin: f64,
+}
+
+impl Default for IpmSettings {
+    fn default() -> Self {
+        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 3, start_margin: 10.0 }
+    }
+}
+
+/// How an interior-point run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpmOutcome {
+    /// Did the residual reach the target?
+    pub arrived: bool,
+    /// Iterations.
+    pub iterations: u32,
+}
+
+/// A side of the box: distances to the bound, multipliers, and the directions of both.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    /// +1 for the lower bound (g = λ − lo), −1 for the upper one.
+    sign: f64,
+    bounded: Vec<bool>,
+    g: Vec<f64>,
+    z: Vec<f64>,
+    dz: Vec<f64>,
+    /// Right-hand side of the complementarity equation, then of a corrector.
+    c: Vec<f64>,
+    corrector: Vec<f64>,
+}
+
+/// Buffers of an interior-point run, kept from one solve to the next.
+#[derive(Clone, Debug, Default)]
+pub struct IpmMemory {
+    sides: [Side; 2],
+    active: Vec<bool>,
+    lambda: Vec<f64>,
+    w: Vec<f64>,
+    rd: Vec<f64>,
+    shift: Vec<f64>,
+    dl: Vec<f64>,
+    e: Vec<f64>,
+    sort: Vec<f64>,
+    clamped: Vec<f64>,
+    slack: Vec<f64>,
+    labels: Vec<Label>,
+}
+
+fn fill(buffer: &mut Vec<f64>, n: usize) {
+    buffer.clear();
+    buffer.resize(n, 0.0);
+}
+
+impl Side {
+    fn prepare(&mut self, sign: f64, bound: &[f64], active: &[bool]) {
+        let n = bound.len();
+        self.sign = sign;
+        self.bounded.clear();
+        let finite = bound.iter().zip(active);
+        self.bounded.extend(finite.map(|(b, &a)| a && b.is_finite()));
+        for buffer in [&mut self.g, &mut self.z, &mut self.dz, &mut self.c, &mut self.corrector] {
+            fill(buffer, n);
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.bounded.iter().filter(|&&b| b).count()
+    }
+
+    /// Largest step in [0, 1] that keeps g + α s Δλ ≥ 0.
+    fn primal_step(&self, dl: &[f64]) -> f64 {
+        let mut step = 1.0f64;
+        for i in 0..dl.len() {
+            let dg = self.sign * dl[i];
+            if self.bounded[i] && dg < 0.0 {
+                step = step.min(-self.g[i] / dg);
+            }
+        }
+        step
+    }
+
+    /// Largest step in [0, 1] that keeps z + α Δz ≥ 0, for Δz plus an optional correction.
+    fn dual_step(&self, dz: &[f64]) -> f64 {
+        let mut step = 1.0f64;
+        for i in 0..dz.len() {
+            if self.bounded[i] && dz[i] < 0.0 {
+                step = step.min(-self.z[i] / dz[i]);
+            }
+        }
+        step
+    }
+
+    /// Σ (g + α s Δλ)(z + α Δz).
+    fn complementarity(&self, dl: &[f64], alpha: f64) -> f64 {
+        let mut sum = 0.0;
+        for i in 0..dl.len() {
+            if self.bounded[i] {
+                sum += (self.g[i] + alpha * self.sign * dl[i]) * (self.z[i] + alpha * self.dz[i]);
+            }
+        }
+        sum
+    }
+
+    /// Δz of g Δz + z s Δλ = c − g z, row by row.
+    fn multiplier_direction(&mut self, dl: &[f64]) {
+        for i in 0..dl.len() {
+            self.dz[i] = if self.bounded[i] {
+                -self.z[i] + (self.c[i] - self.z[i] * self.sign * dl[i]) / self.g[i]
+            } else {
+                0.0
+            };
+        }
+    }
+
+    /// Adds s c / g, the part of the complementarity right-hand side that enters (A + D) Δλ = rhs.
+    fn add_to_rhs(&self, c: &[f64], rhs: &mut [f64]) {
+        for i in 0..rhs.len() {
+            if self.bounded[i] {
+                rhs[i] += self.sign * c[i] / self.g[i];
+            }
+        }
+    }
+}
+
+/// Runs the interior point from a cold start; the best point goes into `best` (which is not reset).
+pub fn interior_point<S: PivotSystem>(
+    system: &mut S,
+    settings: &IpmSettings,
+    memory: &mut IpmMemory,
+    best: &mut Best,
+) -> IpmOutcome {
+    let scale = residual::scale(system.b());
+    let bounds = memory.start(system, settings);
+    let mut outcome = IpmOutcome::default();
+    let mut stalled = 0;
+    let mut lowest = f64::INFINITY;
+    loop {
+        let r = memory.residual(system, best);
+        if r <= settings.target * scale {
+            outcome.arrived = true;
+            return outcome;
+        }
+        // Round-off ends the run: no visible progress for a while, near the bottom or not.
+        stalled = if r < 0.9 * lowest { 0 } else { stalled + 1 };
+        lowest = lowest.min(r);
+        let mu = memory.mu(bounds);
+        let hopeless = stalled > 12 || !mu.is_finite() || (bounds > 0 && mu <= 1e-40);
+        if hopeless || outcome.iterations >= settings.max_iterations {
+            return outcome;
+        }
+        outcome.iterations += 1;
+        if !memory.newton_step(system, settings, bounds, mu) {
+            return outcome;
+        }
+    }
+}
+
+impl IpmMemory {
+    /// Starting point: well inside the box, multipliers of one size. Returns the number of bounds.
+    fn start<S: PivotSystem>(&mut self, system: &mut S, settings: &IpmSettings) -> usize {
+        let n = system.rows();
+        for buffer in [
+            &mut self.lambda,
+            &mut self.w,
+            &mut self.rd,
+            &mut self.shift,
+            &mut self.dl,
+            &mut self.e,
+            &mut self.clamped,
+            &mut self.slack,
+        ] {
+            fill(buffer, n);
+        }
+        self.labels.clear();
+        self.labels.resize(n, Label::Free);
+        self.active.clear();
+        let held = system.lo().iter().zip(system.hi());
+        self.active.extend(held.map(|(&lo, &hi)| !is_held(lo, hi)));
+        self.sides[0].prepare(1.0, system.lo(), &self.active);
+        self.sides[1].prepare(-1.0, system.hi(), &self.active);
+        let typical = self.typical_energy_root(system);
+        for i in 0..n {
+            let (lo, hi) = (system.lo()[i], system.hi()[i]);
+            if !self.active[i] {
+                self.lambda[i] = lo;
+                continue;
+            }
+            let margin = (settings.start_margin * typical / root(system.diagonal()[i])).min(0.25 * (hi - lo));
+            self.lambda[i] = 0.0f64.max(lo + margin).min(hi - margin);
+        }
+        system.slack(&self.lambda, &mut self.w);
+        let mut mean = 0.0;
+        let mut count = 0usize;
+        for i in 0..n {
+            if self.active[i] {
+                mean += self.w[i].abs() / root(system.diagonal()[i]);
+                count += 1;
+            }
+        }
+        let mean = (mean / count.max(1) as f64).max(1e-8 * typical).max(1e-100);
+        for i in 0..n {
+            let least = mean * root(system.diagonal()[i]);
+            let [lower, upper] = &mut self.sides;
+            if lower.bounded[i] {
+                lower.g[i] = self.lambda[i] - system.lo()[i];
+                lower.z[i] = self.w[i].max(least);
+            }
+            if upper.bounded[i] {
+                upper.g[i] = system.hi()[i] - self.lambda[i];
+                upper.z[i] = (-self.w[i]).max(least);
+            }
+        }
+        self.sides[0].count() + self.sides[1].count()
+    }
+
+    /// Median of |b|/√A_ii over the rows that take part: λ√A_ii and w/√A_ii are of this size.
+    fn typical_energy_root<S: PivotSystem>(&mut self, system: &S) -> f64 {
+        self.sort.clear();
+        for i in 0..system.rows() {
+            if self.active[i] {
+                self.sort.push(system.b()[i].abs() / root(system.diagonal()[i]));
+            }
+        }
+        if self.sort.is_empty() {
+            return 1.0;
+        }
+        self.sort.sort_unstable_by(f64::total_cmp);
+        let median = self.sort[self.sort.len() / 2];
+        let largest = self.sort[self.sort.len() - 1];
+        let typical = median.max(1e-6 * largest);
+        if typical > 0.0 && typical.is_finite() { typical } else { 1.0 }
+    }
+
+    /// Natural residual of the projected iterate, offered to `best` with the labels it suggests.
+    fn residual<S: PivotSystem>(&mut self, system: &mut S, best: &mut Best) -> f64 {
+        system.slack(&self.lambda, &mut self.w);
+        let n = self.lambda.len();
+        let [lower, upper] = &self.sides;
+        for i in 0..n {
+            self.rd[i] = self.w[i] - lower.z[i] + upper.z[i];
+            // A bound is active when its distance is small beside what its multiplier could move.
+            let reach = (lower.z[i] - upper.z[i]) / system.diagonal()[i].max(f64::MIN_POSITIVE);
+            self.labels[i] = if !self.active[i] || (lower.bounded[i] && lower.g[i] < reach) {
+                Label::Lower
+            } else if upper.bounded[i] && upper.g[i] < -reach {
+                Label::Upper
+            } else {
+                Label::Free
+            };
+        }
+        self.clamped.copy_from_slice(&self.lambda);
+        super::index_sets::project(&mut self.clamped, system.lo(), system.hi());
+        system.slack(&self.clamped, &mut self.slack);
+        let r = residual::natural(&self.clamped, &self.slack, system.lo(), system.hi());
+        best.offer(&self.clamped, &self.labels, r);
+        r
+    }
+
+    fn mu(&self, bounds: usize) -> f64 {
+        let sum: f64 = self.sides.iter().map(|s| s.complementarity(&self.lambda, 0.0)).sum();
+        sum / bounds.max(1) as f64
+    }
+
+    /// One factorization, predictor, corrector, centrality correctors, step. False if it broke down.
+    fn newton_step<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        settings: &IpmSettings,
+        bounds: usize,
+        mu: f64,
+    ) -> bool {
+        self.factor(system);
+        // Predictor: aim at μ = 0.
+        for side in &mut self.sides {
+            side.c.fill(0.0);
+        }
+        self.direction(system);
+        let (primal, dual) = self.steps();
+        let alpha = primal.min(dual);
+        let mut sigma_mu = 0.0;
+        if bounds > 0 {
+            let sides = self.sides.iter();
+            let sum: f64 = sides.map(|s| s.complementarity(&self.dl, alpha)).sum();
+            let ahead = (sum / bounds as f64 / mu).clamp(0.0, 1.0);
+            sigma_mu = ahead * ahead * ahead * mu;
+            // Corrector: centre, and take back the product the linearisation left out.
+            for side in &mut self.sides {
+                for i in 0..self.dl.len() {
+                    side.c[i] = sigma_mu - side.sign * self.dl[i] * side.dz[i];
+                }
+            }
+            self.direction(system);
+        }
+        let (mut primal, mut dual) = self.steps();
+        for _ in 0..settings.correctors {
+            if primal.min(dual) >= 0.999 || !self.centre(system, sigma_mu, &mut primal, &mut dual) {
+                break;
+            }
+        }
+        if !self.dl.iter().all(|x| x.is_finite()) {
+            return false;
+        }
+        self.advance(primal, dual, mu);
+        true
+    }
+
+    fn factor<S: PivotSystem>(&mut self, system: &mut S) {
+        for i in 0..self.shift.len() {
+            let mut d = 0.0;
+            for side in &self.sides {
+                if side.bounded[i] {
+                    d += side.z[i] / side.g[i];
+                }
+            }
+            // Beyond this a row does not move in double precision, and larger numbers overflow.
+            self.shift[i] = d.min(1e24 * system.diagonal()[i].max(1e-30));
+        }
+        system.factor(&self.active, Some(&self.shift));
+    }
+
+    /// Δλ and Δz for the complementarity targets in `c`.
+    fn direction<S: PivotSystem>(&mut self, system: &mut S) {
+        let [lower, upper] = &self.sides;
+        for i in 0..self.dl.len() {
+            self.dl[i] = -self.rd[i] - lower.z[i] + upper.z[i];
+        }
+        for side in &self.sides {
+            side.add_to_rhs(&side.c, &mut self.dl);
+        }
+        system.solve(&mut self.dl);
+        for side in &mut self.sides {
+            side.multiplier_direction(&self.dl);
+        }
+    }
+
+    /// Step lengths of λ and of z to the boundary.
+    fn steps(&self) -> (f64, f64) {
+        let [lower, upper] = &self.sides;
+        (
+            lower.primal_step(&self.dl).min(upper.primal_step(&self.dl)),
+            lower.dual_step(&lower.dz).min(upper.dual_step(&upper.dz)),
+        )
+    }
+
+    /// One centrality corrector (Gondzio 1996): pulls outlying products back into [0.1, 10] σμ.
+    /// Kept, and true, only if the step grows.
+    fn centre<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        target: f64,
+        primal: &mut f64,
+        dual: &mut f64,
+    ) -> bool {
+        let reached = primal.min(*dual);
+        let aim = (1.08 * reached + 0.08).min(1.0);
+        let target = target.max(1e-300);
+        self.e.fill(0.0);
+        for side in &mut self.sides {
+            for i in 0..self.dl.len() {
+                side.corrector[i] = 0.0;
+                if side.bounded[i] {
+                    let product = (side.g[i] + aim * side.sign * self.dl[i]) * (side.z[i] + aim * side.dz[i]);
+                    let wanted = product.clamp(0.1 * target, 10.0 * target);
+                    side.corrector[i] = (wanted - product).max(-10.0 * target);
+                }
+            }
+            side.add_to_rhs(&side.corrector, &mut self.e);
+        }
+        system.solve(&mut self.e);
+        for i in 0..self.dl.len() {
+            self.e[i] += self.dl[i];
+        }
+        for side in &mut self.sides {
+            for i in 0..self.dl.len() {
+                if side.bounded[i] {
+                    let de = self.e[i] - self.dl[i];
+                    side.corrector[i] =
+                        side.dz[i] + (side.corrector[i] - side.z[i] * side.sign * de) / side.g[i];
+                }
+            }
+        }
+        let [lower, upper] = &self.sides;
+        let new_primal = lower.primal_step(&self.e).min(upper.primal_step(&self.e));
+        let new_dual = lower.dual_step(&lower.corrector).min(upper.dual_step(&upper.corrector));
+        let better = new_primal.min(new_dual) >= reached + 0.01 * (aim - reached).max(0.0);
+        if better && new_primal.min(new_dual) > reached {
+            std::mem::swap(&mut self.dl, &mut self.e);
+            for side in &mut self.sides {
+                std::mem::swap(&mut side.dz, &mut side.corrector);
+            }
+            (*primal, *dual) = (new_primal, new_dual);
+            return true;
+        }
+        false
+    }
+
+    fn advance(&mut self, primal: f64, dual: f64, mu: f64) {
+        // Stay off the boundary by a share that vanishes with μ.
+        let keep = (1.0 - 10.0 * mu).max(0.995);
+        let primal = (keep * primal).min(1.0);
+        let dual = (keep * dual).min(1.0);
+        for i in 0..self.lambda.len() {
+            self.lambda[i] += primal * self.dl[i];
+        }
+        for side in &mut self.sides {
+            for i in 0..self.dl.len() {
+                if side.bounded[i] {
+                    side.g[i] += primal * side.sign * self.dl[i];
+                    side.z[i] += dual * side.dz[i];
+                    // Round-off may land on the bound itself.
+                    side.g[i] = side.g[i].max(1e-250);
+                    side.z[i] = side.z[i].max(1e-250);
+                }
+            }
+        }
+    }
+}
+
+/// √A_ii, or 1 where a row has no mass to measure by.
+fn root(a: f64) -> f64 {
+    if a > 0.0 { a.sqrt() } else { 1.0 }
+}

@@ -1,0 +1,40 @@
+//! What the solvers need to know of a problem, whichever form it is in.
+//!
+//! Block pivoting and interior point are written once over [`PivotSystem`]; the engine's row form
+//! (mixed factorization) and the matrix form of files (sparse Cholesky) both answer it.
+//! Symbols: A, b, lo, hi as in 000 eq. (8); F the free rows; D a positive diagonal added to A.
+
+use super::Label;
+
+/// A box-constrained problem A λ + b = w with a linear solver on any subset of its rows.
+pub trait PivotSystem {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+    /// b.
+    fn b(&self) -> &[f64];
+    /// Lower bounds.
+    fn lo(&self) -> &[f64];
+    /// Upper bounds, nowhere below the lower ones.
+    fn hi(&self) -> &[f64];
+    /// The diagonal of A.
+    fn diagonal(&self) -> &[f64];
+    /// y = A x.
+    fn multiply(&mut self, x: &[f64], y: &mut [f64]);
+    /// Factors (A + D)_FF for the rows marked free; `shift` is D (none = 0).
+    fn factor(&mut self, free: &[bool], shift: Option<&[f64]>);
+    /// Solves (A + D)_FF x_F = r_F with the last factor, refined; `x` holds r on entry and x on
+    /// return, zero on the rows that are not free.
+    fn solve(&mut self, x: &mut [f64]);
+    /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
+    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
+    /// Numeric factorizations so far.
+    fn factorizations(&self) -> u32;
+
+    /// w = A λ + b.
+    fn slack(&mut self, lambda: &[f64], w: &mut [f64]) {
+        self.multiply(lambda, w);
+        for (w, b) in w.iter_mut().zip(self.b()) {
+            *w += b;
+        }
+    }
+}
