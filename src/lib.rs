@@ -4,4 +4,5 @@ pub mod components;
 pub mod constraint;
 pub mod geometry;
 pub mod linalg;
+pub mod replay;
 pub mod solver;

@@ -6,7 +6,9 @@
 pub mod body;
 pub mod collider;
 pub mod constraint;
+pub mod look;
 
 pub use body::*;
 pub use collider::*;
 pub use constraint::*;
+pub use look::*;

@@ -2,6 +2,8 @@
 
 pub mod mass;
 pub mod shape;
+pub mod surface;
 
 pub use mass::MassProperties;
 pub use shape::{Shape, ShapeError, ShapeHandle};
+pub use surface::Surface;

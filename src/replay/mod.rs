@@ -1,0 +1,1 @@
+//! Something to look at: recordings of runs, the replay page, pictures without a browser.
