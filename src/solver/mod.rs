@@ -24,6 +24,7 @@ pub mod mixed;
 pub mod problem;
 pub mod residual;
 pub mod row_solver;
+pub mod row_system;
 pub mod system;
 
 pub use auto::Settings;

@@ -5,6 +5,9 @@
 //!
 //! A residual is the only judge of convergence: an index set that no longer changes proves nothing.
 
+use super::SolveStats;
+use super::system::PivotSystem;
+
 /// r of one row, 000 eq. (29): max(|min(λ − lo, w⁺)|, |min(hi − λ, w⁻)|).
 #[inline]
 pub fn natural_row(lambda: f64, w: f64, lo: f64, hi: f64) -> f64 {
@@ -62,6 +65,26 @@ pub fn scale(b: &[f64]) -> f64 {
 
 fn finite_or_infinite(x: f64) -> f64 {
     if x.is_finite() { x } else { f64::INFINITY }
+}
+
+/// The three measures of an impulse vector, written into `stats`, and whether they pass `tolerance`.
+///
+/// `hi` are the bounds as given: a system may have raised those that lie below `lo`.
+pub fn judge<S: PivotSystem>(
+    system: &mut S,
+    lambda: &[f64],
+    hi: &[f64],
+    tolerance: f64,
+    w: &mut Vec<f64>,
+    stats: &mut SolveStats,
+) {
+    w.clear();
+    w.resize(lambda.len(), 0.0);
+    system.slack(lambda, w);
+    stats.residual = natural(lambda, w, system.lo(), hi);
+    stats.residual_relative = relative(stats.residual, system.b());
+    stats.residual_energy = energy(lambda, w, system.lo(), hi, system.diagonal());
+    stats.converged = stats.residual_relative <= tolerance;
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The object the engine calls once a step: rows in, impulses and velocities out.
 
 use super::auto::{Engine, Settings};
-use super::matrix_system::{MatrixMemory, MatrixSystem};
 use super::problem::{RowProblem, invert_spd6};
+use super::row_system::{RowMemory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
 
@@ -17,7 +17,7 @@ pub struct RowSolver {
     /// Tolerances and limits.
     pub settings: Settings,
     engine: Engine,
-    memory: MatrixMemory,
+    memory: RowMemory,
     w: Vec<f64>,
 }
 
@@ -42,13 +42,11 @@ impl RowSolver {
         if !is_well_formed(problem) {
             return refuse(problem, solution);
         }
-        let n = problem.rows();
         index_sets::legalise(&mut solution.labels, &problem.lo, &problem.hi);
-        let matrix = problem.to_matrix();
-        if !matrix.b.iter().all(|x| x.is_finite()) {
+        let mut system = RowSystem::new(problem, &mut self.memory);
+        if !system.is_finite() {
             return refuse(problem, solution);
         }
-        let mut system = MatrixSystem::new(&matrix, &mut self.memory);
         let mut stats = match self.method {
             Method::Bpp => self.engine.bpp(&mut system, &solution.labels, &self.settings),
             Method::Ipm => self.engine.ipm(&mut system, &self.settings),
@@ -58,32 +56,18 @@ impl RowSolver {
         };
         solution.lambda.clone_from(&self.engine.best.lambda);
         solution.labels.clone_from(&self.engine.best.labels);
+        system.velocity(&solution.lambda, &mut solution.v);
         stats.factorizations = system.factorizations();
-        stats.analysed = true;
-        self.w.clear();
-        self.w.resize(n, 0.0);
-        system.slack(&solution.lambda, &mut self.w);
-        let (lo, hi) = (&problem.lo, &problem.hi);
-        stats.residual = residual::natural(&solution.lambda, &self.w, lo, hi);
-        stats.residual_relative = residual::relative(stats.residual, &matrix.b);
-        stats.residual_energy = residual::energy(&solution.lambda, &self.w, lo, hi, system.diagonal());
-        stats.converged = stats.residual_relative <= self.settings.tolerance;
-        velocity(problem, &solution.lambda, &mut solution.v);
+        stats.analysed = system.analysed();
+        residual::judge(
+            &mut system,
+            &solution.lambda,
+            &problem.hi,
+            self.settings.tolerance,
+            &mut self.w,
+            &mut stats,
+        );
         stats
-    }
-}
-
-/// v = M⁻¹ (p + Jᵀ λ).
-fn velocity(problem: &RowProblem, lambda: &[f64], v: &mut Vec<f64>) {
-    v.clear();
-    v.resize(6 * problem.bodies(), 0.0);
-    problem.impulse_to_momentum(lambda, v);
-    for (body, mass) in problem.mass.iter().enumerate() {
-        let inverse = invert_spd6(mass);
-        let q: [f64; 6] = std::array::from_fn(|i| v[6 * body + i]);
-        for i in 0..6 {
-            v[6 * body + i] = (0..6).map(|j| inverse[6 * i + j] * q[j]).sum();
-        }
     }
 }
 
