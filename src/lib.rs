@@ -3,6 +3,18 @@
 pub mod components;
 pub mod constraint;
 pub mod geometry;
+pub mod graph;
 pub mod linalg;
-pub mod replay;
+pub mod physics;
+pub mod report;
+pub mod schedule;
+pub mod settings;
 pub mod solver;
+#[path = "../systems/mod.rs"]
+pub mod systems;
+pub mod work;
+
+pub use physics::Physics;
+pub use report::StepReport;
+pub use schedule::{Stage, Step};
+pub use settings::Settings;

@@ -76,7 +76,7 @@ pub struct Damping {
 }
 
 /// The pose a kinematic body is to have at the end of the coming step; its velocity follows from it.
-/// Removed when it has been reached.
+/// While the component is there it rules, also over the body's own velocity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KinematicTarget {
     /// World position of the centre of mass.

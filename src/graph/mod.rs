@@ -1,0 +1,3 @@
+//! The constraint graph: indices in, indices out.
+
+pub mod islands;

@@ -1,0 +1,203 @@
+//! The façade: pipeline, settings, buffers and the last report. The world belongs to the game.
+
+use crate::components::{Force, Torque};
+use crate::constraint::Constraint;
+use crate::report::StepReport;
+use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
+use crate::settings::Settings;
+use crate::systems::{self, rows};
+use crate::work::Work;
+use hecs::{Entity, World};
+use std::time::Instant;
+
+/// A physics stage. Make one, add what your game needs, and call [`Physics::step`] on your world.
+pub struct Physics {
+    /// All tunables; change them between steps as you like.
+    pub settings: Settings,
+    pipeline: Pipeline,
+    pub(crate) work: Work,
+    report: StepReport,
+    pool: Option<rayon::ThreadPool>,
+    base_forces: Vec<(Entity, Force, Torque)>,
+}
+
+impl Default for Physics {
+    fn default() -> Physics {
+        Physics::new()
+    }
+}
+
+impl Physics {
+    /// A stage with the built-in systems, joints and contacts.
+    pub fn new() -> Physics {
+        let mut physics = Physics {
+            settings: Settings::default(),
+            pipeline: systems::step_pipeline(),
+            work: Work::default(),
+            report: StepReport::default(),
+            pool: None,
+            base_forces: Vec::new(),
+        };
+        systems::add_built_in_constraints(&mut physics);
+        physics
+    }
+
+    /// A stage with these settings.
+    pub fn with_settings(settings: Settings) -> Physics {
+        Physics { settings, ..Physics::new() }
+    }
+
+    /// Advances the world by `dt` seconds.
+    ///
+    /// Whatever is wrong with the world's data is handled and told in the report; nothing of it panics.
+    ///
+    /// # Panics
+    /// If `dt` is not a positive finite number of seconds.
+    pub fn step(&mut self, world: &mut World, dt: f64) -> &StepReport {
+        assert!(dt.is_finite() && dt > 0.0, "dt is {dt}; a step needs a positive finite number of seconds");
+        let start = Instant::now();
+        match self.pool.take() {
+            Some(pool) => {
+                pool.install(|| self.run(world, dt));
+                self.pool = Some(pool);
+            }
+            None => self.run(world, dt),
+        }
+        self.report.step_ms = 1e3 * start.elapsed().as_secs_f64();
+        self.report.solve_ms = self.pipeline.last_step_within(Stage::Factor, Stage::IndexSets);
+        &self.report
+    }
+
+    fn run(&mut self, world: &mut World, dt: f64) {
+        let (step, time) = (self.report.step + 1, self.report.time + dt);
+        let substeps = self.settings.substeps.max(1);
+        let (troubles, mut unconverged) = (std::mem::take(&mut self.report.troubles), false);
+        self.report = StepReport { step, time, troubles, ..StepReport::default() };
+        self.report.troubles.clear();
+        self.base_forces.clear();
+        if substeps > 1 {
+            self.base_forces.extend(world.query_mut::<(Entity, &Force, &Torque)>().into_iter().filter_map(
+                |(entity, force, torque)| {
+                    (*force != Force::default() || *torque != Torque::default())
+                        .then_some((entity, *force, *torque))
+                },
+            ));
+        }
+        for substep in 0..substeps {
+            if substep > 0 {
+                self.restore_forces(world);
+            }
+            self.report.begin_substep();
+            let mut context = Step {
+                world: &mut *world,
+                dt: dt / f64::from(substeps),
+                settings: &self.settings,
+                work: &mut self.work,
+                report: &mut self.report,
+            };
+            context.work.substep = (substep, substeps);
+            self.pipeline.run(&mut context);
+            unconverged |= !self.report.converged;
+        }
+        self.report.converged = !unconverged;
+        clear_forces(world);
+        self.pipeline.end_step();
+    }
+
+    /// What the user applied before the step acts in every substep; what systems added in the last one does not.
+    fn restore_forces(&mut self, world: &mut World) {
+        clear_forces(world);
+        for &(entity, force, torque) in &self.base_forces {
+            if let Ok((f, t)) = world.query_one_mut::<(&mut Force, &mut Torque)>(entity) {
+                (*f, *t) = (force, torque);
+            }
+        }
+    }
+
+    /// What the last step had to say.
+    pub fn report(&self) -> &StepReport {
+        &self.report
+    }
+
+    /// Calls, mean, median and p99 of every system since the start, or since [`Physics::reset_timings`].
+    pub fn timings(&mut self) -> Vec<SystemTiming> {
+        self.pipeline.timings()
+    }
+
+    /// Name and milliseconds of every system in the last step.
+    pub fn last_step_timings(&mut self) -> Vec<(String, f64)> {
+        let times = self.pipeline.last_step();
+        self.pipeline.names().into_iter().map(String::from).zip(times).collect()
+    }
+
+    /// Forgets all timings, say after a warm-up.
+    pub fn reset_timings(&mut self) {
+        self.pipeline.reset_timings();
+    }
+
+    /// The names of all systems, in the order in which they run.
+    pub fn systems(&self) -> Vec<&str> {
+        self.pipeline.names()
+    }
+
+    /// Puts a system at the end of a stage. It is timed under its name like the built-in ones.
+    pub fn add_system(
+        &mut self,
+        stage: Stage,
+        name: &str,
+        system: impl FnMut(&mut Step<'_>) + Send + Sync + 'static,
+    ) {
+        self.pipeline.add(stage, name, system);
+    }
+
+    /// The pipeline itself: insertion before and after named systems, run conditions.
+    pub fn pipeline(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+
+    /// Makes the engine solve constraints of type `T`, which tie two bodies.
+    pub fn add_constraint<T: Constraint>(&mut self) {
+        self.add_constraint_of::<2, T>();
+    }
+
+    /// Makes the engine solve constraints of type `T`, which tie `N` bodies.
+    pub fn add_constraint_of<const N: usize, T: Constraint<N>>(&mut self) {
+        self.add_system(Stage::Rows, short_name::<T>(), rows::write_rows::<T, N>());
+        self.work.gauges.push(rows::gauge::<T, N>());
+    }
+
+    /// Runs steps on `n` threads of its own; results do not depend on `n`. Without this call the global rayon pool
+    /// is used.
+    ///
+    /// # Panics
+    /// If the threads cannot be started.
+    pub fn set_threads(&mut self, n: usize) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n.max(1)).build();
+        self.pool = Some(pool.expect("the operating system lets us start threads"));
+    }
+
+    /// Puts a run condition on the system called `name`.
+    ///
+    /// # Errors
+    /// If no system has that name.
+    pub fn run_if(
+        &mut self,
+        name: &str,
+        condition: impl FnMut(&Step<'_>) -> bool + Send + Sync + 'static,
+    ) -> Result<(), ScheduleError> {
+        self.pipeline.run_if(name, condition)
+    }
+}
+
+fn clear_forces(world: &mut World) {
+    for (force, torque) in world.query_mut::<(&mut Force, &mut Torque)>() {
+        *force = Force::default();
+        *torque = Torque::default();
+    }
+}
+
+/// `Rope` of `game::ropes::Rope`.
+fn short_name<T>() -> &'static str {
+    let name = std::any::type_name::<T>();
+    name.rsplit("::").next().unwrap_or(name)
+}

@@ -1,0 +1,180 @@
+//! What a step has to say for itself.
+
+use hecs::Entity;
+
+/// The first thing that was wrong with a body or constraint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BadQuantity {
+    /// A position is not finite, or further out than `Settings::max_position`.
+    Position,
+    /// A rotation is not finite, or has no length.
+    Rotation,
+    /// A linear velocity is not finite, or above `Settings::max_speed`.
+    LinearVelocity,
+    /// An angular velocity is not finite, or above `Settings::max_speed`.
+    AngularVelocity,
+    /// A mass is not positive and finite.
+    Mass,
+    /// An inertia is not symmetric positive definite, or breaks the triangle inequality.
+    Inertia,
+    /// A force is not finite.
+    Force,
+    /// A torque is not finite.
+    Torque,
+    /// A row of a constraint is not finite.
+    Row,
+}
+
+impl BadQuantity {
+    fn sentence(self) -> &'static str {
+        match self {
+            BadQuantity::Position => "position is not finite or out of bounds (Settings::max_position)",
+            BadQuantity::Rotation => "rotation is not a finite quaternion with a length",
+            BadQuantity::LinearVelocity => "linear velocity is not finite or above Settings::max_speed",
+            BadQuantity::AngularVelocity => "angular velocity is not finite or above Settings::max_speed",
+            BadQuantity::Mass => "mass is not a positive finite number of kilograms",
+            BadQuantity::Inertia => {
+                "inertia is not symmetric positive definite within the triangle inequality \
+                 (no principal moment may exceed the sum of the other two)"
+            }
+            BadQuantity::Force => "force is not finite",
+            BadQuantity::Torque => "torque is not finite",
+            BadQuantity::Row => "a row is not finite",
+        }
+    }
+}
+
+/// Something the world's data made the engine do, with the entity it concerns.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Trouble {
+    /// A body was taken out of the simulation.
+    #[error("body {entity:?} is quarantined: its {}; mend it and remove `Quarantined`", quantity.sentence())]
+    Quarantined {
+        /// The body.
+        entity: Entity,
+        /// The first bad quantity.
+        quantity: BadQuantity,
+    },
+    /// A force, torque or velocity set between the stages was not finite; it was dropped for this step.
+    #[error("body {entity:?}: its {} in the forces stage; the change is ignored in this step", quantity.sentence())]
+    Ignored {
+        /// The body.
+        entity: Entity,
+        /// The bad quantity.
+        quantity: BadQuantity,
+    },
+    /// A constraint names a body that is gone, or is no body.
+    #[error(
+        "constraint {entity:?} names {body:?}, which is not a body (any more); it is skipped: despawn it"
+    )]
+    MissingBody {
+        /// The constraint.
+        entity: Entity,
+        /// What it names.
+        body: Entity,
+    },
+    /// A constraint ties a body to itself.
+    #[error("constraint {entity:?} ties {body:?} to itself; it is skipped")]
+    SameBody {
+        /// The constraint.
+        entity: Entity,
+        /// What it names twice.
+        body: Entity,
+    },
+    /// A constraint wrote a row that is not finite.
+    #[error("constraint {entity:?}: a row is not finite; the constraint is skipped in this step")]
+    BadRow {
+        /// The constraint.
+        entity: Entity,
+    },
+    /// A solve did not reach its tolerance; the best answer found was used.
+    #[error("a group of {rows} rows was solved to a relative residual of {residual:.1e} only")]
+    Unconverged {
+        /// How many rows the group has.
+        rows: u32,
+        /// What was reached.
+        residual: f64,
+    },
+}
+
+/// What is told about one step. Lists are bounded; `trouble_count` counts what did not fit.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// Number of the step since `Physics::new`.
+    pub step: u64,
+    /// Simulated time at its end (s).
+    pub time: f64,
+    /// Bodies.
+    pub bodies: u32,
+    /// Contact pairs that touch.
+    pub contacts: u32,
+    /// Joints and other constraints that wrote rows, contacts not counted.
+    pub joints: u32,
+    /// Rows.
+    pub rows: u32,
+    /// Islands that were solved.
+    pub islands: u32,
+    /// Partitions over all islands.
+    pub partitions: u32,
+    /// Rows between partitions.
+    pub interface_rows: u32,
+    /// Coupling iterations, the most over all islands.
+    pub coupling_iterations: u32,
+    /// Did an island reach the limit of coupling iterations?
+    pub coupling_at_limit: bool,
+    /// Pivots, interior-point iterations included, over all islands.
+    pub pivots: u32,
+    /// Factorizations over all islands.
+    pub factorizations: u32,
+    /// Natural residual norm over all rows (000 eq. 29).
+    pub residual: f64,
+    /// The same relative to max(1, ‖b‖), the largest over the islands.
+    pub residual_relative: f64,
+    /// Unit-consistent energy measure (003 §6.2.2), the largest over the islands.
+    pub residual_energy: f64,
+    /// Did every solve reach its tolerance?
+    pub converged: bool,
+    /// Largest opening of a bilateral joint after the step (m, or rad × 1 m).
+    pub joint_error_max: f64,
+    /// Root mean square of the same.
+    pub joint_error_rms: f64,
+    /// Deepest penetration (m).
+    pub penetration_max: f64,
+    /// Mean over the contact points that penetrate (m).
+    pub penetration_mean: f64,
+    /// Largest change of a normal impulse against the value its friction bound was taken from (N·s).
+    pub friction_bound_shift: f64,
+    /// Kinetic energy (J).
+    pub kinetic: f64,
+    /// Potential energy of gravity (J).
+    pub potential: f64,
+    /// Bodies in quarantine.
+    pub quarantined: u32,
+    /// What the world's data made the engine do; at most [`StepReport::MOST_TROUBLES`] are kept.
+    pub troubles: Vec<Trouble>,
+    /// How many there were.
+    pub trouble_count: u32,
+    /// Time of the whole step (ms).
+    pub step_ms: f64,
+    /// Time between assembled rows and impulses (ms).
+    pub solve_ms: f64,
+}
+
+impl StepReport {
+    /// How many troubles are kept a step.
+    pub const MOST_TROUBLES: usize = 64;
+
+    /// Counters of the pipeline start anew; what is told about the whole step stays.
+    pub(crate) fn begin_substep(&mut self) {
+        (self.joints, self.contacts) = (0, 0);
+        self.converged = true;
+    }
+
+    /// Notes a trouble.
+    pub fn trouble(&mut self, trouble: Trouble) {
+        self.trouble_count += 1;
+        if self.troubles.len() < Self::MOST_TROUBLES {
+            self.troubles.push(trouble);
+        }
+    }
+}

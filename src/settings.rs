@@ -1,0 +1,97 @@
+//! Every tunable, with unit, default and nominal range.
+
+use crate::solver::Method;
+use glam::DVec3;
+
+/// How bodies are grouped for the solver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Partitioning {
+    /// One problem per island.
+    None,
+    /// As the users' `PartitionHint`s say.
+    Semantic,
+    /// Algorithm 2 of the paper, with at most this many bodies a partition.
+    MinDegree(u32),
+    /// Whatever the cost model finds best.
+    #[default]
+    Auto,
+}
+
+impl std::fmt::Display for Partitioning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Partitioning::None => f.write_str("none"),
+            Partitioning::Semantic => f.write_str("semantic"),
+            Partitioning::MinDegree(n) => write!(f, "min-degree:{n}"),
+            Partitioning::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl std::str::FromStr for Partitioning {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Partitioning, String> {
+        let expected = || format!("\"{s}\" is not none, semantic, min-degree:N (N ≥ 2) or auto");
+        match s {
+            "none" => Ok(Partitioning::None),
+            "semantic" => Ok(Partitioning::Semantic),
+            "auto" => Ok(Partitioning::Auto),
+            _ => match s.strip_prefix("min-degree:").and_then(|n| n.parse().ok()) {
+                Some(n) if n >= 2 => Ok(Partitioning::MinDegree(n)),
+                _ => Err(expected()),
+            },
+        }
+    }
+}
+
+/// Everything that can be tuned. Change fields between steps as you like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Gravity (m/s²). Default (0, 0, −9.81).
+    pub gravity: DVec3,
+    /// Pipeline runs per step, each of `dt / substeps`. Default 1, nominal 1–8.
+    pub substeps: u32,
+    /// Which solver. Default `auto`.
+    pub method: Method,
+    /// How bodies are grouped. Default `auto`.
+    pub partitioning: Partitioning,
+    /// Do solves start from the last step's impulses and index sets? Default yes.
+    pub warm_start: bool,
+    /// Forces the plain kernels, so that results have the same bits on every machine. Default no.
+    pub plain_kernels: bool,
+    /// Coupling iterations before the loop gives up. Default 10 (000 Table 1).
+    pub max_coupling_iterations: u32,
+    /// Compliance C of rigid rows (m/s per N·s; rad/s per N·m·s). Default 1e-9, nominal 1e-10–1e-7.
+    pub joint_compliance: f64,
+    /// Share of a rigid row's violation corrected in a step (Baumgarte). Default 0.2, nominal 0.05–1.
+    pub joint_correction: f64,
+    /// Greatest velocity of a correction (m/s or rad/s). Default 4.
+    pub max_correction_speed: f64,
+    /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
+    pub measure: bool,
+    /// Velocities beyond this (m/s, or rad/s) count as absurd and are quarantined. Default 1e6.
+    pub max_speed: f64,
+    /// Positions beyond this (m) count as absurd and are quarantined. Default 1e9.
+    pub max_position: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            gravity: DVec3::new(0.0, 0.0, -9.81),
+            substeps: 1,
+            method: Method::Auto,
+            partitioning: Partitioning::Auto,
+            warm_start: true,
+            plain_kernels: false,
+            max_coupling_iterations: 10,
+            joint_compliance: 1e-9,
+            joint_correction: 0.2,
+            max_correction_speed: 4.0,
+            measure: true,
+            max_speed: 1e6,
+            max_position: 1e9,
+        }
+    }
+}

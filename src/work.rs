@@ -1,0 +1,198 @@
+//! The engine's buffers: dense arrays that grow and are kept from step to step.
+
+use crate::components::{BodyKind, Damping};
+use crate::constraint::BodyView;
+use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
+use glam::DVec3;
+use hecs::Entity;
+
+/// All buffers of a step.
+#[derive(Default)]
+pub struct Work {
+    /// Bodies in creation order.
+    pub bodies: Bodies,
+    /// Rows in the order in which they were written.
+    pub rows: Rows,
+    /// One problem per island.
+    pub islands: Vec<Island>,
+    /// Those of the last step, while the new ones are being numbered.
+    pub old_islands: Vec<Island>,
+    /// Memory of groups that are gone.
+    pub spare_islands: Vec<Island>,
+    /// Union–find over the slots.
+    pub groups: crate::graph::islands::Islands,
+    /// Island of each slot in this step, [`NO_ISLAND`] for bodies without rows.
+    pub island_of: Vec<u32>,
+    /// Which substep of how many.
+    pub substep: (u32, u32),
+    /// Number of each slot within its island.
+    pub local: Vec<u32>,
+    /// Measures violations after the step; one per constraint type.
+    pub gauges: Vec<Gauge>,
+    /// Next number for a constraint that is new.
+    pub next_constraint: u64,
+    /// Registered constraint types whose bodies must not touch: pairs of slots, sorted, lower first.
+    pub jointed_pairs: Vec<(u32, u32)>,
+}
+
+/// A body on which no row acts.
+pub const NO_ISLAND: u32 = u32::MAX;
+
+/// Evaluates the constraints of one type at the poses after the step and tells every measured violation.
+pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &mut dyn FnMut(f64)) + Send + Sync>;
+
+/// Bodies as dense arrays; the position in them is the body's slot (`BodyIndex`).
+#[derive(Default)]
+pub struct Bodies {
+    /// Who it is.
+    pub entity: Vec<Entity>,
+    /// State at the start of the step.
+    pub view: Vec<BodyView>,
+    /// Has `view` ever been good? (A body that was never good has no pose to go back to.)
+    pub known: Vec<bool>,
+    /// Force and torque.
+    pub force: Vec<[DVec3; 2]>,
+    /// Damping rates.
+    pub damping: Vec<Damping>,
+    /// Is it out of the simulation?
+    pub quarantined: Vec<bool>,
+    /// Velocity of the coming step: linear, angular. Input of the solve is the free velocity, output the final one.
+    pub velocity: Vec<[DVec3; 2]>,
+    /// L + h τ − I ω_free: what the angular momentum has over that of the free velocity (gyroscopic part).
+    pub angular_momentum: Vec<DVec3>,
+    /// Slot by entity id; whoever reads it compares the entity.
+    pub slot_by_id: Vec<u32>,
+}
+
+impl Bodies {
+    /// Number of bodies.
+    pub fn len(&self) -> usize {
+        self.entity.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.entity.is_empty()
+    }
+
+    /// The slot of an entity, if it is a body.
+    pub fn slot_of(&self, entity: Entity) -> Option<u32> {
+        let slot = *self.slot_by_id.get(entity.id() as usize)?;
+        (self.entity.get(slot as usize) == Some(&entity)).then_some(slot)
+    }
+
+    /// Does the body move by forces?
+    pub fn is_dynamic(&self, slot: u32) -> bool {
+        self.view[slot as usize].kind == BodyKind::Dynamic && !self.quarantined[slot as usize]
+    }
+}
+
+/// One constraint's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstraintBlock {
+    /// Whose rows they are.
+    pub entity: Entity,
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// First entry in `Rows::body`.
+    pub body: u32,
+    /// Number of bodies.
+    pub bodies: u32,
+    /// First twist in `Rows::jacobian` (`rows × bodies`, row by row).
+    pub entry: u32,
+    /// May it be folded into the body blocks?
+    pub fold: bool,
+}
+
+/// All rows of a step, as arrays. Bodies are slots; fixed and kinematic ones are included here.
+#[derive(Default)]
+pub struct Rows {
+    /// Constraints in the order of writing.
+    pub blocks: Vec<ConstraintBlock>,
+    /// Slots of all blocks, one after another.
+    pub body: Vec<u32>,
+    /// Jacobian of all blocks, six numbers a row and body.
+    pub jacobian: Vec<[f64; 6]>,
+    /// φ at the start of the step.
+    pub violation: Vec<f64>,
+    /// C.
+    pub compliance: Vec<f64>,
+    /// d without the part of kinematic bodies.
+    pub d: Vec<f64>,
+    /// Least impulse.
+    pub lo: Vec<f64>,
+    /// Greatest impulse.
+    pub hi: Vec<f64>,
+    /// What it stands for.
+    pub kind: Vec<RowKind>,
+    /// Which row of its constraint.
+    pub key: Vec<u32>,
+    /// Does it count as a joint error?
+    pub measured: Vec<bool>,
+    /// λ: the last step's before the solve, this step's after it.
+    pub lambda: Vec<f64>,
+    /// Label: likewise.
+    pub label: Vec<crate::solver::Label>,
+    /// Geometric stiffness: slot and 6×6 block.
+    pub stiffness: Vec<(u32, crate::constraint::row::Stiffness)>,
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.d.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.d.is_empty()
+    }
+
+    /// Empties the buffers and keeps their memory.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.body.clear();
+        self.jacobian.clear();
+        self.violation.clear();
+        self.compliance.clear();
+        self.d.clear();
+        self.lo.clear();
+        self.hi.clear();
+        self.kind.clear();
+        self.key.clear();
+        self.measured.clear();
+        self.lambda.clear();
+        self.label.clear();
+        self.stiffness.clear();
+    }
+}
+
+/// A connected group of bodies and its problem.
+#[derive(Default)]
+pub struct Island {
+    /// Slots of its dynamic bodies, ascending.
+    pub bodies: Vec<u32>,
+    /// Its blocks in `Rows::blocks`, ascending.
+    pub blocks: Vec<u32>,
+    /// Its rows in `Rows`, in the order of `blocks`.
+    pub rows: Vec<u32>,
+    /// The problem in row form.
+    pub problem: RowProblem,
+    /// Solver with its factorization, kept while the group persists.
+    pub solver: RowSolver,
+    /// The answer, and the start of the next one.
+    pub solution: Solution,
+    /// What the solve said.
+    pub stats: SolveStats,
+}
+
+impl Island {
+    /// Forgets its members and keeps its solver and memory.
+    pub fn clear(&mut self) {
+        self.bodies.clear();
+        self.blocks.clear();
+        self.rows.clear();
+    }
+}

@@ -1,0 +1,85 @@
+//! Velocities, forces and torques become momenta: p = M v + h f (000 eq. 4).
+
+use super::gyro;
+use crate::components::{AngularVelocity, BodyIndex, BodyKind, Force, LinearVelocity, Torque};
+use crate::constraint::BodyView;
+use crate::report::{BadQuantity, Trouble};
+use crate::schedule::Step;
+use crate::work::Bodies;
+use glam::{DMat3, DVec3};
+use hecs::Entity;
+
+/// Reads what users' systems did to velocities and forces, and finds every body's free velocity.
+pub fn gather_forces(step: &mut Step<'_>) {
+    let (dt, bodies) = (step.dt, &mut step.work.bodies);
+    type Input<'a> = (
+        Entity,
+        &'a BodyIndex,
+        &'a mut LinearVelocity,
+        &'a mut AngularVelocity,
+        &'a mut Force,
+        &'a mut Torque,
+    );
+    for (entity, index, v, w, f, t) in step.world.query_mut::<Input<'_>>() {
+        let slot = index.0 as usize;
+        if bodies.entity.get(slot) != Some(&entity) || bodies.quarantined[slot] {
+            continue;
+        }
+        if let Some(quantity) = first_bad(v.0, w.0, f.0, t.0) {
+            // What is wrong with a force or a fresh velocity is dropped for this step; the body stays.
+            (v.0, w.0) = (bodies.view[slot].linear_velocity, bodies.view[slot].angular_velocity);
+            (f.0, t.0) = (DVec3::ZERO, DVec3::ZERO);
+            step.report.trouble(Trouble::Ignored { entity, quantity });
+        }
+        bodies.view[slot].linear_velocity = v.0;
+        bodies.view[slot].angular_velocity = w.0;
+        bodies.force[slot][0] += f.0;
+        bodies.force[slot][1] += t.0;
+        free_motion(bodies, slot, dt);
+    }
+}
+
+fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3) -> Option<BadQuantity> {
+    if !v.is_finite() {
+        Some(BadQuantity::LinearVelocity)
+    } else if !w.is_finite() {
+        Some(BadQuantity::AngularVelocity)
+    } else if !f.is_finite() {
+        Some(BadQuantity::Force)
+    } else if !t.is_finite() {
+        Some(BadQuantity::Torque)
+    } else {
+        None
+    }
+}
+
+/// The velocity a body would have without constraints, and its angular momentum then.
+fn free_motion(bodies: &mut Bodies, slot: usize, dt: f64) {
+    let view = &bodies.view[slot];
+    if view.kind != BodyKind::Dynamic {
+        bodies.velocity[slot] = match view.kind {
+            BodyKind::Kinematic => [view.linear_velocity, view.angular_velocity],
+            _ => [DVec3::ZERO; 2],
+        };
+        return;
+    }
+    let ([force, torque], damping) = (bodies.force[slot], bodies.damping[slot]);
+    // Implicit damping: v⁺ (1 + h c) = v + h f/m; stable for any rate.
+    let keep = DVec3::new(1.0 / (1.0 + dt * damping.linear), 1.0 / (1.0 + dt * damping.angular), 0.0);
+    let linear = (view.linear_velocity + force * (dt / view.mass)) * keep.x;
+    let inertia = world_inertia(view);
+    let momentum = inertia * view.angular_velocity;
+    let mut angular = gyro::mid_velocity(view, momentum, dt);
+    if torque != DVec3::ZERO {
+        angular += inertia.inverse() * torque * dt;
+    }
+    bodies.velocity[slot] = [linear, angular * keep.y];
+    // What the kept angular momentum has over I ω_free; with I ω⁺ added it is L + hτ + Jᵀλ (see integrate).
+    bodies.angular_momentum[slot] = (momentum + torque * dt - inertia * angular) * keep.y;
+}
+
+/// The inertia tensor in world axes.
+pub fn world_inertia(view: &BodyView) -> DMat3 {
+    let r = DMat3::from_quat(view.rotation);
+    r * view.inertia * r.transpose()
+}

@@ -1,0 +1,227 @@
+//! Bodies enter the step here, once: numbered, checked, and gathered into dense arrays.
+//!
+//! State that is not finite, or absurd, is quarantined: the body stands still at its last good pose and the
+//! report names it. Nothing downstream ever sees a bad number.
+
+use crate::components::*;
+use crate::constraint::BodyView;
+use crate::report::{BadQuantity, Trouble};
+use crate::schedule::Step;
+use crate::settings::Settings;
+use crate::work::Bodies;
+use glam::{DMat3, DQuat, DVec3};
+use hecs::{Entity, World};
+
+/// What every body has.
+type State<'a> = (
+    Entity,
+    &'a BodyKind,
+    &'a Position,
+    &'a mut Rotation,
+    &'a LinearVelocity,
+    &'a AngularVelocity,
+    &'a Mass,
+    &'a Inertia,
+    Option<&'a BodyIndex>,
+    Option<&'a Damping>,
+    hecs::Satisfies<&'a Quarantined>,
+);
+
+/// Numbers new bodies, forgets despawned ones, checks and gathers all of them.
+pub fn quarantine_bad_state(step: &mut Step<'_>) {
+    if !gather_state(step) {
+        renumber(step.world, &mut step.work.bodies);
+        let complete = gather_state(step);
+        debug_assert!(complete, "every body has just been numbered");
+    }
+    step.report.bodies = step.work.bodies.len() as u32;
+    step.report.quarantined = step.work.bodies.quarantined.iter().filter(|&&q| q).count() as u32;
+}
+
+/// One pass over all bodies; false if a body is new or gone.
+fn gather_state(step: &mut Step<'_>) -> bool {
+    let bodies = &mut step.work.bodies;
+    let mut seen = 0;
+    let mut bad: Vec<(Entity, u32, BadQuantity)> = Vec::new();
+    for (entity, kind, position, rotation, v, w, mass, inertia, index, damping, out) in
+        step.world.query_mut::<State<'_>>()
+    {
+        let Some(slot) = index.map(|i| i.0 as usize).filter(|&s| bodies.entity.get(s) == Some(&entity))
+        else {
+            return false;
+        };
+        seen += 1;
+        let view = BodyView {
+            kind: *kind,
+            position: position.0,
+            rotation: rotation.0,
+            linear_velocity: v.0,
+            angular_velocity: w.0,
+            mass: mass.0,
+            inertia: inertia.0,
+        };
+        if out {
+            bodies.hold(slot);
+            continue;
+        }
+        match first_bad(&view, &bodies.view[slot], bodies.known[slot], step.settings) {
+            Some(quantity) => bad.push((entity, slot as u32, quantity)),
+            None => {
+                let view = unit_rotation(view);
+                rotation.0 = view.rotation;
+                bodies.view[slot] = view;
+                bodies.known[slot] = true;
+                bodies.quarantined[slot] = false;
+                bodies.damping[slot] = damping.copied().unwrap_or_default();
+            }
+        }
+    }
+    if seen != bodies.len() {
+        return false;
+    }
+    for (entity, slot, quantity) in bad {
+        freeze(step.world, bodies, entity, slot as usize);
+        step.report.trouble(Trouble::Quarantined { entity, quantity });
+    }
+    true
+}
+
+/// Rotations that drifted from unit length by round-off or by hand are made unit again.
+fn unit_rotation(mut view: BodyView) -> BodyView {
+    let length = view.rotation.length_squared();
+    // 4 ulp: what the update's own normalisation leaves; those bits must not be touched again
+    if (length - 1.0).abs() > 4.0 * f64::EPSILON {
+        view.rotation = view.rotation.normalize();
+    }
+    view
+}
+
+/// The first quantity of a body that cannot be simulated. Mass properties are only looked at when they changed.
+fn first_bad(view: &BodyView, last: &BodyView, known: bool, settings: &Settings) -> Option<BadQuantity> {
+    let within = |v: DVec3, limit: f64| v.abs().max_element() <= limit && v.is_finite();
+    if !within(view.position, settings.max_position) {
+        return Some(BadQuantity::Position);
+    }
+    let length = view.rotation.length_squared();
+    if !(length.is_finite() && length > 1e-12) {
+        return Some(BadQuantity::Rotation);
+    }
+    if !within(view.linear_velocity, settings.max_speed) {
+        return Some(BadQuantity::LinearVelocity);
+    }
+    if !within(view.angular_velocity, settings.max_speed) {
+        return Some(BadQuantity::AngularVelocity);
+    }
+    if view.kind != BodyKind::Dynamic || (known && view.mass == last.mass && view.inertia == last.inertia) {
+        return None;
+    }
+    if !(view.mass.is_finite() && view.mass > 0.0) {
+        return Some(BadQuantity::Mass);
+    }
+    (!is_inertia(view.inertia)).then_some(BadQuantity::Inertia)
+}
+
+/// Is this tensor one that a body can have: symmetric, positive definite, and no principal moment larger than the
+/// sum of the other two? The last is the same as ½ tr(I) E − I, the second moment of mass, having no negative
+/// eigenvalue.
+pub fn is_inertia(inertia: DMat3) -> bool {
+    let size = inertia.to_cols_array().iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    if !(size.is_finite() && size > 0.0) {
+        return false;
+    }
+    let unsymmetric = inertia - inertia.transpose();
+    // 1e-9 and 1e-6: room for tensors rotated or written with few digits
+    if unsymmetric.to_cols_array().iter().any(|x| x.abs() > 1e-9 * size) {
+        return false;
+    }
+    let trace = inertia.x_axis.x + inertia.y_axis.y + inertia.z_axis.z;
+    let second = DMat3::from_diagonal(DVec3::splat((0.5 + 1e-6) * trace)) - inertia;
+    is_positive_definite(inertia) && is_positive_definite(second)
+}
+
+fn is_positive_definite(m: DMat3) -> bool {
+    let minor = m.x_axis.x * m.y_axis.y - m.x_axis.y * m.y_axis.x;
+    m.x_axis.x > 0.0 && minor > 0.0 && m.determinant() > 0.0
+}
+
+/// Takes a body out: last good pose (or whatever of its state is finite), no velocity.
+fn freeze(world: &mut World, bodies: &mut Bodies, entity: Entity, slot: usize) {
+    let finite = |v: DVec3| if v.is_finite() { v } else { DVec3::ZERO };
+    let mut held = bodies.view[slot];
+    if !bodies.known[slot] {
+        held = BodyView::WORLD;
+        if let Ok((position, rotation)) = world.query_one_mut::<(&Position, &Rotation)>(entity) {
+            held.position = finite(position.0);
+            let q = rotation.0;
+            let usable = q.is_finite() && q.length_squared() > 1e-12;
+            held.rotation = if usable { q.normalize() } else { DQuat::IDENTITY };
+        }
+    }
+    bodies.view[slot] = held;
+    bodies.hold(slot);
+    let state = (
+        Position(held.position),
+        Rotation(held.rotation),
+        LinearVelocity::default(),
+        AngularVelocity::default(),
+        Quarantined,
+    );
+    // The entity was yielded by a query of this very pass, so it exists.
+    let _ = world.insert(entity, state);
+}
+
+impl Bodies {
+    /// Marks a body as standing still outside the simulation.
+    fn hold(&mut self, slot: usize) {
+        let view = &mut self.view[slot];
+        view.linear_velocity = DVec3::ZERO;
+        view.angular_velocity = DVec3::ZERO;
+        self.quarantined[slot] = true;
+    }
+
+    /// Drops all numbering (not the memory).
+    fn resize(&mut self, n: usize) {
+        self.view.resize(n, BodyView::WORLD);
+        self.known.resize(n, false);
+        self.force.resize(n, [DVec3::ZERO; 2]);
+        self.damping.resize(n, Damping::default());
+        self.quarantined.resize(n, false);
+        self.velocity.resize(n, [DVec3::ZERO; 2]);
+        self.angular_momentum.resize(n, DVec3::ZERO);
+    }
+}
+
+/// Gives every body its rank in creation order: those known before keep their order, new ones follow by entity id.
+fn renumber(world: &mut World, bodies: &mut Bodies) {
+    let mut order: Vec<(u64, Entity, Option<usize>)> = world
+        .query_mut::<State<'_>>()
+        .into_iter()
+        .map(|(entity, .., index, _, _)| {
+            let old = index.map(|i| i.0 as usize).filter(|&s| bodies.entity.get(s) == Some(&entity));
+            let rank = old.map_or(1 << 32 | u64::from(entity.id()), |s| s as u64);
+            (rank, entity, old)
+        })
+        .collect();
+    order.sort_unstable_by_key(|&(rank, entity, _)| (rank, entity.to_bits()));
+    let (old_view, old_known) = (std::mem::take(&mut bodies.view), std::mem::take(&mut bodies.known));
+    let old_damping = std::mem::take(&mut bodies.damping);
+    bodies.entity.clear();
+    bodies.resize(order.len());
+    for (slot, (_, entity, old)) in order.into_iter().enumerate() {
+        bodies.entity.push(entity);
+        if let Some(old) = old {
+            bodies.view[slot] = old_view[old];
+            bodies.known[slot] = old_known[old];
+            bodies.damping[slot] = old_damping[old];
+        }
+        if bodies.slot_by_id.len() <= entity.id() as usize {
+            bodies.slot_by_id.resize(entity.id() as usize + 1, 0);
+        }
+        bodies.slot_by_id[entity.id() as usize] = slot as u32;
+        let number = BodyIndex(slot as u32);
+        let numbered = world.get::<&mut BodyIndex>(entity).map(|mut i| *i = number).is_ok();
+        if !numbered {
+            let _ = world.insert_one(entity, number);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! THE step: one list of systems, in order.
+//!
+//! | stage | reads | writes | paper |
+//! |---|---|---|---|
+//! | guard | all body components | dense bodies, quarantine | |
+//! | motion | targets | velocity of kinematic bodies | |
+//! | collide | pose, colliders | contact entities | |
+//! | forces (open) | body state | `Force`, `Torque` | f in (2) |
+//! | gather | velocity, `Force`, `Torque` | dense forces, free velocities | p in (4) |
+//! | rows (open) | joints, contacts, users' constraints, bodies | J, φ, C, w₀, bounds per row | (3), (7) |
+//! | graph | rows | islands | §4 |
+//! | assemble | rows, M, p | one problem per island | (8) |
+//! | partitions | problems | λ, v⁺ | (8)–(12) |
+//! | integrate | λ, v⁺ | pose, velocity, stored impulses | (2), (6) |
+//! | finish | everything | events, report | |
+//!
+//! A system is a `fn(&mut Step)`. The runner times each under its name. Users put their own into any stage with
+//! `Physics::add_system`; *forces* and *rows* are made for that.
+
+pub mod assemble;
+pub mod forces;
+pub mod gather;
+pub mod graph;
+pub mod guard;
+pub mod gyro;
+pub mod integrate;
+pub mod measure;
+pub mod motion;
+pub mod rows;
+pub mod solve;
+
+use crate::physics::Physics;
+use crate::schedule::{Pipeline, Stage::*};
+
+/// The whole step. Constraints join the *rows* stage as they are registered.
+pub fn step_pipeline() -> Pipeline {
+    Pipeline::new()
+        .stage(Guard, "guard", guard::quarantine_bad_state)
+        .stage(Motion, "motion", motion::follow_targets)
+        .stage(Forces, "gravity", forces::apply_gravity) // open to users
+        .stage(Gather, "gather", gather::gather_forces) // p of (4)
+        .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
+        .stage(Graph, "islands", graph::find_islands) // §4
+        .stage(Assemble, "assemble", assemble::assemble_islands) // (8)
+        .stage(Partitions, "solve", solve::solve_islands) // (8)–(12)
+        .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
+        .stage(Integrate, "scatter", integrate::scatter_bodies)
+        .stage(Integrate, "store impulses", integrate::store_impulses)
+        .stage(Finish, "measure", measure::measure_step)
+}
+
+/// The built-in constraints come through the door that users have.
+pub fn add_built_in_constraints(physics: &mut Physics) {
+    let _ = physics;
+}

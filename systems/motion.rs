@@ -1,0 +1,40 @@
+//! Kinematic bodies follow their targets.
+
+use crate::components::{AngularVelocity, BodyIndex, BodyKind, KinematicTarget, LinearVelocity};
+use crate::schedule::Step;
+use glam::{DQuat, DVec3};
+
+/// Gives every kinematic body with a target the velocity that takes it there in this step.
+pub fn follow_targets(step: &mut Step<'_>) {
+    let bodies = &mut step.work.bodies;
+    let query = step.world.query_mut::<(
+        &BodyKind,
+        &BodyIndex,
+        &KinematicTarget,
+        &mut LinearVelocity,
+        &mut AngularVelocity,
+    )>();
+    for (kind, index, target, linear, angular) in query {
+        let slot = index.0 as usize;
+        let finite = target.position.is_finite() && target.rotation.is_finite();
+        let turnable = target.rotation.length_squared() > 1e-12;
+        if *kind != BodyKind::Kinematic || bodies.quarantined[slot] || !finite || !turnable {
+            continue;
+        }
+        let view = &mut bodies.view[slot];
+        linear.0 = (target.position - view.position) / step.dt;
+        angular.0 = turning(view.rotation, target.rotation.normalize(), step.dt);
+        view.linear_velocity = linear.0;
+        view.angular_velocity = angular.0;
+    }
+}
+
+/// The angular velocity whose update (see [`super::integrate::turned`]) leads from one rotation to the other.
+fn turning(from: DQuat, to: DQuat, dt: f64) -> DVec3 {
+    let mut q = to * from.conjugate();
+    if q.w < 0.0 {
+        q = -q;
+    }
+    // The update turns by 2 atan(h|ω|/2); half a turn would need an infinite velocity, so stay just below it.
+    DVec3::new(q.x, q.y, q.z) * (2.0 / (dt * q.w.max(1e-6)))
+}

@@ -1,0 +1,229 @@
+//! Constraints write their rows (000 eqs. 3, 7).
+
+use crate::components::{ConstraintIndex, RowImpulses};
+use crate::constraint::row::{Softness, Stiffness};
+use crate::constraint::{Bounds, Constraint, Row, RowWriter};
+use crate::report::Trouble;
+use crate::schedule::Step;
+use crate::settings::Settings;
+use crate::solver::Label;
+use crate::work::{Bodies, ConstraintBlock, Gauge, Rows};
+use hecs::{Entity, World};
+
+/// Forgets the rows of the last step.
+pub fn clear_rows(step: &mut Step<'_>) {
+    step.work.rows.clear();
+    step.work.jointed_pairs.clear();
+}
+
+/// The system that writes the rows of all constraints of type `T`, in creation order.
+pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_>) + Send + Sync {
+    let mut scratch = Scratch::<N>::default();
+    move |step| {
+        number_new::<T, N>(step.world, &mut step.work.next_constraint);
+        scratch.list::<T>(step.world);
+        let mut query = step.world.query::<(&T, &RowImpulses)>();
+        let constraints = query.view();
+        for &(_, entity) in &scratch.order {
+            let Some((constraint, last)) = constraints.get(entity) else { continue };
+            scratch.rows.clear();
+            scratch.stiffness.clear();
+            let slots = match find_bodies(&step.work.bodies, entity, constraint.bodies()) {
+                Ok(slots) => slots,
+                Err(trouble) => {
+                    step.report.trouble(trouble);
+                    continue;
+                }
+            };
+            let bodies = slots.map(|s| &step.work.bodies.view[s as usize]);
+            let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness);
+            constraint.write_rows(bodies, &mut writer);
+            if !constraint.collide() {
+                forbid_contact(&mut step.work.jointed_pairs, &slots);
+            }
+            let written = Written { entity, slots, rows: &scratch.rows, stiffness: &scratch.stiffness, last };
+            if written.store(&mut step.work.rows, step.settings, step.dt) {
+                step.report.joints += 1;
+            } else {
+                step.report.trouble(Trouble::BadRow { entity });
+            }
+        }
+    }
+}
+
+/// Tells how far the constraints of type `T` are violated at the poses in `bodies`, in creation order.
+pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
+    let mut scratch = Scratch::<N>::default();
+    Box::new(move |world, bodies, tell| {
+        scratch.list::<T>(world);
+        let mut query = world.query::<(&T, &RowImpulses)>();
+        let constraints = query.view();
+        for &(_, entity) in &scratch.order {
+            let Some((constraint, last)) = constraints.get(entity) else { continue };
+            let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
+            scratch.rows.clear();
+            scratch.stiffness.clear();
+            let views = slots.map(|s| &bodies.view[s as usize]);
+            // The step's length only matters for motors and friction, which are not measured.
+            constraint
+                .write_rows(views, &mut RowWriter::new(1.0, last, &mut scratch.rows, &mut scratch.stiffness));
+            scratch.rows.iter().filter(|r| is_measured(r)).for_each(|r| tell(r.violation));
+        }
+    })
+}
+
+/// Buffers of one constraint type, kept from step to step.
+struct Scratch<const N: usize> {
+    order: Vec<(u64, Entity)>,
+    rows: Vec<Row<N>>,
+    stiffness: Vec<(usize, Stiffness)>,
+}
+
+impl<const N: usize> Default for Scratch<N> {
+    fn default() -> Self {
+        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new() }
+    }
+}
+
+impl<const N: usize> Scratch<N> {
+    /// All constraints of a type in creation order.
+    fn list<T: Send + Sync + 'static>(&mut self, world: &World) {
+        self.order.clear();
+        let mut query = world.query::<(Entity, &ConstraintIndex)>().with::<&T>();
+        self.order.extend(query.iter().map(|(entity, index)| (index.0, entity)));
+        if !self.order.is_sorted() {
+            self.order.sort_unstable();
+        }
+    }
+}
+
+/// Gives constraints that are new their number and a place for their impulses.
+fn number_new<T: Constraint<N>, const N: usize>(world: &mut World, next: &mut u64) {
+    let new = world.query_mut::<Entity>().with::<&T>().without::<&ConstraintIndex>();
+    let mut new: Vec<Entity> = new.into_iter().collect();
+    new.sort_unstable_by_key(|e| (e.id(), e.to_bits()));
+    for entity in new {
+        // The entity was yielded by the query above, so it exists.
+        let _ = world.insert(entity, (ConstraintIndex(*next), RowImpulses::default()));
+        *next += 1;
+    }
+}
+
+/// The slots of a constraint's bodies, or the reason why it is skipped.
+fn find_bodies<const N: usize>(
+    bodies: &Bodies,
+    entity: Entity,
+    names: [Entity; N],
+) -> Result<[u32; N], Trouble> {
+    let mut slots = [0; N];
+    for (k, body) in names.into_iter().enumerate() {
+        let slot = bodies.slot_of(body).ok_or(Trouble::MissingBody { entity, body })?;
+        if slots[..k].contains(&slot) {
+            return Err(Trouble::SameBody { entity, body });
+        }
+        slots[k] = slot;
+    }
+    Ok(slots)
+}
+
+fn forbid_contact(pairs: &mut Vec<(u32, u32)>, slots: &[u32]) {
+    for (i, &a) in slots.iter().enumerate() {
+        for &b in &slots[i + 1..] {
+            pairs.push((a.min(b), a.max(b)));
+        }
+    }
+}
+
+/// What one constraint wrote.
+struct Written<'a, const N: usize> {
+    entity: Entity,
+    slots: [u32; N],
+    rows: &'a [Row<N>],
+    stiffness: &'a [(usize, Stiffness)],
+    last: &'a RowImpulses,
+}
+
+impl<const N: usize> Written<'_, N> {
+    /// Appends the rows; false, and nothing appended, if one of them is not finite.
+    fn store(&self, out: &mut Rows, settings: &Settings, dt: f64) -> bool {
+        if !self.rows.iter().all(is_sound) {
+            return false;
+        }
+        if self.rows.is_empty() {
+            return true;
+        }
+        out.blocks.push(ConstraintBlock {
+            entity: self.entity,
+            row: out.d.len() as u32,
+            rows: self.rows.len() as u32,
+            body: out.body.len() as u32,
+            bodies: N as u32,
+            entry: out.jacobian.len() as u32,
+            fold: false,
+        });
+        out.body.extend(self.slots);
+        for row in self.rows {
+            let Discrete { compliance, d } = discretise(row, settings, dt);
+            out.jacobian.extend(row.jacobian.iter().map(|t| t.to_array()));
+            out.violation.push(row.violation);
+            out.compliance.push(compliance);
+            out.d.push(d);
+            out.lo.push(row.bounds.lower * dt);
+            out.hi.push(row.bounds.upper * dt);
+            out.kind.push(row.kind);
+            out.key.push(row.key);
+            out.measured.push(is_measured(row));
+            let last = self.last.0.iter().find(|r| r.key == row.key);
+            out.lambda.push(last.map_or(0.0, |r| r.lambda));
+            out.label.push(last.map_or(Label::Free, |r| r.label));
+        }
+        out.stiffness.extend(self.stiffness.iter().map(|&(k, s)| (self.slots[k], s)));
+        true
+    }
+}
+
+/// Does the row's violation count as an error of a joint?
+fn is_measured<const N: usize>(row: &Row<N>) -> bool {
+    row.measured && row.bounds == Bounds::BOTH && !matches!(row.softness, Softness::Velocity { .. })
+}
+
+fn is_sound<const N: usize>(row: &Row<N>) -> bool {
+    let finite = row.jacobian.iter().all(|t| t.linear.is_finite() && t.angular.is_finite());
+    finite
+        && row.violation.is_finite()
+        && row.target_velocity.is_finite()
+        && row.bounds.lower <= row.bounds.upper
+}
+
+/// C and d of 000 eq. (3).
+struct Discrete {
+    compliance: f64,
+    d: f64,
+}
+
+/// From a row's softness to C and d = (share of φ)/h − w₀.
+///
+/// One-sided rows on their slack side (a rope not yet taut, a stop not yet reached) may use up exactly the slack in
+/// this step and no more, so all of φ counts there.
+fn discretise<const N: usize>(row: &Row<N>, settings: &Settings, dt: f64) -> Discrete {
+    let phi = row.violation;
+    let slack = (row.bounds.lower == 0.0 && phi > 0.0) || (row.bounds.upper == 0.0 && phi < 0.0);
+    let corrected = |share: f64, most: f64| {
+        if slack { phi / dt } else { (share * phi / dt).clamp(-most, most) }
+    };
+    let (compliance, bias) = match row.softness {
+        Softness::Rigid => {
+            (settings.joint_compliance, corrected(settings.joint_correction, settings.max_correction_speed))
+        }
+        Softness::Compliant { compliance, correction, max_speed } => {
+            (compliance, corrected(correction, max_speed))
+        }
+        // 003 eqs. 2.20–2.25: λ = −h (k (φ + h J v⁺) + c J v⁺)
+        Softness::Spring { stiffness, damping } => {
+            let total = dt * stiffness + damping;
+            (1.0 / (dt * total).max(1e-12), stiffness * phi / total.max(1e-12))
+        }
+        Softness::Velocity { compliance } => (compliance, 0.0),
+    };
+    Discrete { compliance: compliance.max(1e-14), d: bias - row.target_velocity }
+}
