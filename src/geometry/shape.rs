@@ -3,7 +3,7 @@
 use super::mass::{self, MassProperties};
 use glam::{DQuat, DVec3};
 use parry3d_f64::math::Pose;
-use parry3d_f64::shape::SharedShape;
+use parry3d_f64::shape::{HeightField, HeightFieldFlags, SharedShape, TriMeshFlags};
 use std::sync::Arc;
 
 /// A shape as its author describes it. Capsules, cylinders and cones stand along the local **y** axis.
@@ -249,7 +249,8 @@ fn compile_mesh(vertices: &[DVec3], indices: &[[u32; 3]]) -> Result<SharedShape,
             format!("vertex {t} is named, but there are {}", vertices.len()),
         ));
     }
-    SharedShape::trimesh(vertices.to_vec(), indices.to_vec())
+    // Inner edges of a flat patch must not catch what slides over them.
+    SharedShape::trimesh_with_flags(vertices.to_vec(), indices.to_vec(), TriMeshFlags::FIX_INTERNAL_EDGES)
         .map_err(|e| malformed("triangle mesh", e.to_string()))
 }
 
@@ -274,7 +275,8 @@ fn compile_heights(size: [usize; 2], heights: &[f64], scale: DVec3) -> Result<Sh
             array[(r, c)] = heights[r * columns + c];
         }
     }
-    Ok(SharedShape::heightfield(array, scale))
+    let field = HeightField::with_flags(array, scale, HeightFieldFlags::FIX_INTERNAL_EDGES);
+    Ok(SharedShape::new(field))
 }
 
 fn compile_compound(parts: &[(DVec3, DQuat, Shape)]) -> Result<SharedShape, ShapeError> {

@@ -1,0 +1,180 @@
+//! Along which direction two convex parts are nearest, or least deep in each other.
+
+use super::clip::Touch;
+use super::part::Part;
+use glam::{DMat3, DVec3};
+use parry3d_f64::math::Pose;
+use parry3d_f64::query::details::contact_support_map_support_map_with_params;
+use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
+
+/// The nearest points of two cores and the direction from the first to the second.
+pub(super) struct Nearest {
+    /// Unit, from a to b, in the frame of a.
+    pub normal: DVec3,
+    /// Points on the cores, in the frame of a; `None` where only the direction is known.
+    pub touch: Option<Touch>,
+}
+
+/// Nearest points of `a` and `b` (placed by `b_in_a`); `None` if their surfaces are further apart than `reach`.
+pub(super) fn nearest(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<Nearest> {
+    match (a, b) {
+        (Part::Ball(_), Part::Ball(_)) => {
+            let t = b_in_a.translation;
+            let normal = t.try_normalize().unwrap_or(DVec3::Z);
+            Some(Nearest { normal, touch: Some(Touch { on_a: DVec3::ZERO, on_b: t }) })
+        }
+        (_, Part::Ball(_)) => point_against(a, b_in_a.translation),
+        (Part::Ball(_), _) => {
+            let a_in_b = b_in_a.inverse();
+            let back = point_against(b, a_in_b.translation)?;
+            let touch = back.touch.map(|t| Touch {
+                on_a: b_in_a.transform_point(t.on_b),
+                on_b: b_in_a.transform_point(t.on_a),
+            });
+            Some(Nearest { normal: -(b_in_a.rotation * back.normal), touch })
+        }
+        (Part::Box(x), Part::Box(y)) => {
+            let normal = box_box(x.half_extents, y.half_extents, b_in_a, reach)?;
+            Some(Nearest { normal, touch: None })
+        }
+        (Part::Capsule { core: x, .. }, Part::Capsule { core: y, .. }) => {
+            Some(segments(x.a, x.b, b_in_a.transform_point(y.a), b_in_a.transform_point(y.b)))
+        }
+        (Part::Cylinder(x), Part::Cylinder(y)) => {
+            crossing_cylinders(x, y, b_in_a).or_else(|| by_support(a, b, b_in_a, reach))
+        }
+        _ => by_support(a, b, b_in_a, reach),
+    }
+}
+
+/// A point (the core of a ball) at `p` against a part.
+fn point_against(a: &Part, p: DVec3) -> Option<Nearest> {
+    let projection = a.as_point_query()?.project_local_point(p, false);
+    let away = p - projection.point;
+    // On the surface itself the direction is lost; the one from the middle of the part will do.
+    let outward = away.try_normalize().or_else(|| p.try_normalize()).unwrap_or(DVec3::Z);
+    let normal = if projection.is_inside && away.length_squared() > 0.0 { -outward } else { outward };
+    Some(Nearest { normal, touch: Some(Touch { on_a: projection.point, on_b: p }) })
+}
+
+/// Nearest points of two segments; parallel ones meet in the middle of their common stretch.
+fn segments(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> Nearest {
+    let (d, e) = (a1 - a0, b1 - b0);
+    let (s, t) = nearest_parameters(a0, d, b0, e);
+    let touch = Touch { on_a: a0 + d * s, on_b: b0 + e * t };
+    let normal = (touch.on_b - touch.on_a)
+        .try_normalize()
+        .or_else(|| d.cross(e).try_normalize())
+        .unwrap_or_else(|| d.any_orthonormal_vector());
+    Nearest { normal, touch: Some(touch) }
+}
+
+fn nearest_parameters(a0: DVec3, d: DVec3, b0: DVec3, e: DVec3) -> (f64, f64) {
+    let r = a0 - b0;
+    let (dd, ee, de) = (d.length_squared(), e.length_squared(), d.dot(e));
+    let (dr, er) = (d.dot(r), e.dot(r));
+    let det = dd * ee - de * de;
+    let mut s = 0.5;
+    if det > 1e-12 * dd * ee {
+        s = ((de * er - ee * dr) / det).clamp(0.0, 1.0);
+    }
+    let t = ((de * s + er) / ee).clamp(0.0, 1.0);
+    let s = ((de * t - dr) / dd).clamp(0.0, 1.0);
+    (s, t)
+}
+
+/// Two cylinders that cross side on side: the common perpendicular of their axes. `None` for other meetings.
+fn crossing_cylinders(
+    x: &parry3d_f64::shape::Cylinder,
+    y: &parry3d_f64::shape::Cylinder,
+    b_in_a: &Pose,
+) -> Option<Nearest> {
+    let d = DVec3::Y * (2.0 * x.half_height);
+    let e = b_in_a.rotation * (DVec3::Y * (2.0 * y.half_height));
+    let (a0, b0) = (-0.5 * d, b_in_a.translation - 0.5 * e);
+    let perpendicular = d.cross(e).try_normalize()?;
+    // Below about 0.6° the place of the crossing is ill-conditioned; the general way finds the line of contact.
+    if d.cross(e).length() < 1e-2 * d.length() * e.length() {
+        return None;
+    }
+    let (s, t) = nearest_parameters(a0, d, b0, e);
+    let inside = |s: f64| s > 0.0 && s < 1.0;
+    let between = (b0 + e * t) - (a0 + d * s);
+    let height = between.dot(perpendicular);
+    // Axes that pass closer than the smaller radius are too deep for this shortcut.
+    if !inside(s) || !inside(t) || height.abs() < x.radius.min(y.radius) {
+        return None;
+    }
+    let normal = perpendicular * height.signum();
+    let on_a = a0 + d * s + normal * x.radius;
+    Some(Nearest { normal, touch: Some(Touch { on_a, on_b: b0 + e * t - normal * y.radius }) })
+}
+
+/// GJK, and EPA where the cores overlap.
+fn by_support(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<Nearest> {
+    let (g, h) = (a.core()?, b.core()?);
+    let reach = reach + a.radius() + b.radius();
+    let mut simplex = VoronoiSimplex::new();
+    match contact_support_map_support_map_with_params(b_in_a, g, h, reach, &mut simplex, None) {
+        GJKResult::ClosestPoints(on_a, on_b, normal) if normal.is_finite() && normal != DVec3::ZERO => {
+            Some(Nearest { normal: normal.normalize(), touch: Some(Touch { on_a, on_b }) })
+        }
+        _ => None,
+    }
+}
+
+/// The axis of least overlap (or widest gap) of two boxes: 3 + 3 face normals, 9 pairs of edges.
+fn box_box(ea: DVec3, eb: DVec3, b_in_a: &Pose, reach: f64) -> Option<DVec3> {
+    let r = DMat3::from_quat(b_in_a.rotation);
+    let t = b_in_a.translation;
+    let columns = [r.x_axis, r.y_axis, r.z_axis];
+    let size = ea.min_element().min(eb.min_element());
+    let mut best = (f64::NEG_INFINITY, DVec3::ZERO);
+    for i in 0..3 {
+        let span = columns[0][i].abs() * eb.x + columns[1][i].abs() * eb.y + columns[2][i].abs() * eb.z;
+        let gap = t[i].abs() - ea[i] - span;
+        if gap > reach {
+            return None;
+        }
+        if gap > best.0 {
+            let mut axis = DVec3::ZERO;
+            axis[i] = if t[i] < 0.0 { -1.0 } else { 1.0 };
+            best = (gap, axis);
+        }
+    }
+    // A face of b must be clearly better than one of a, or the reference would flip from step to step.
+    let clearly = 1e-6 * size;
+    for (i, axis) in columns.iter().enumerate() {
+        let along = t.dot(*axis);
+        let gap = along.abs() - eb[i] - ea.dot(axis.abs());
+        if gap > reach {
+            return None;
+        }
+        if gap > best.0 + clearly {
+            best = (gap, if along < 0.0 { -*axis } else { *axis });
+        }
+    }
+    let clearly = 1e-3 * size;
+    for i in 0..3 {
+        for axis_b in &columns {
+            let mut unit = DVec3::ZERO;
+            unit[i] = 1.0;
+            let cross = unit.cross(*axis_b);
+            let length = cross.length();
+            if length < 1e-3 {
+                continue; // parallel edges: a face normal says the same
+            }
+            let axis = cross / length;
+            let along = t.dot(axis);
+            let span_b: f64 = (0..3).map(|k| eb[k] * axis.dot(columns[k]).abs()).sum();
+            let gap = along.abs() - ea.dot(axis.abs()) - span_b;
+            if gap > reach {
+                return None;
+            }
+            if gap > best.0 + clearly {
+                best = (gap, if along < 0.0 { -axis } else { axis });
+            }
+        }
+    }
+    Some(best.1)
+}

@@ -1,0 +1,195 @@
+//! Narrow phase: where two placed shapes touch, or are about to.
+//!
+//! [`collide`] is a pure function of two shapes and their poses: it keeps no history, so a restored snapshot, another
+//! thread or another order of pairs gives the same bits. For two convex parts it finds the direction of least distance
+//! (closed forms, separating axes, or GJK/EPA), lays the facing features over each other along that direction, and
+//! takes the corners of the overlap. Meshes, height fields and compounds are taken apart into convex parts first.
+
+mod clip;
+mod direction;
+mod feature;
+mod part;
+mod plane;
+mod reduce;
+
+use super::shape::ShapeHandle;
+use clip::Touch;
+use glam::{DQuat, DVec3};
+use parry3d_f64::bounding_volume::BoundingVolume;
+use parry3d_f64::math::Pose;
+use part::Part;
+
+/// A shape in the world.
+#[derive(Clone, Copy)]
+pub struct Placed<'a> {
+    /// Which shape.
+    pub shape: &'a ShapeHandle,
+    /// Where its origin is.
+    pub position: DVec3,
+    /// How it is turned.
+    pub rotation: DQuat,
+}
+
+/// One place where two shapes touch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactPoint {
+    /// From the origin of the first shape to the point half way between the two surfaces (m, world axes).
+    ///
+    /// Relative on purpose: a million metres from the origin it is as exact as at the origin.
+    pub offset: DVec3,
+    /// Unit normal from the first shape to the second (world axes).
+    pub normal: DVec3,
+    /// Distance between the surfaces along the normal (m); negative where they overlap.
+    pub separation: f64,
+}
+
+/// Buffers of the narrow phase, one a thread; what is in them never reaches a result.
+#[derive(Default)]
+pub struct NarrowScratch {
+    touches: Vec<Touch>,
+    kept: Vec<ContactPoint>,
+}
+
+/// Writes the points at which `a` and `b` are closer than `reach` to `out`: at most four for each direction of the
+/// normal, in a fixed order. Non-finite poses and pairs that cannot meet (two half-spaces) give none.
+pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, out: &mut Vec<ContactPoint>) {
+    out.clear();
+    let b_in_a = relative(a, b);
+    if !b_in_a.is_finite() || !reach.is_finite() {
+        return;
+    }
+    let (sa, sb) = (&**a.shape.parry(), &**b.shape.parry());
+    if let (Some(pa), Some(pb)) = (part::convex(sa), part::convex(sb)) {
+        collide_parts(&pa, &pb, &b_in_a, reach, scratch, out);
+    } else {
+        let near_b = sa.compute_aabb(&b_in_a.inverse()).loosened(reach);
+        let near_a = sb.compute_aabb(&b_in_a).loosened(reach);
+        part::each_part(sa, &near_a, &mut |pa, pose_a| {
+            part::each_part(sb, &near_b, &mut |pb, pose_b| {
+                let from = out.len();
+                let b_part = pose_a.inv_mul(&(b_in_a * *pose_b));
+                collide_parts(&pa, &pb, &b_part, reach, scratch, out);
+                for point in &mut out[from..] {
+                    point.offset = pose_a.transform_point(point.offset);
+                    point.normal = pose_a.rotation * point.normal;
+                }
+            });
+        });
+    }
+    out.retain(|p| p.offset.is_finite() && p.normal.is_finite() && p.separation.is_finite());
+    reduce::reduce(out, &mut scratch.kept);
+    for point in out {
+        point.offset = a.rotation * point.offset;
+        point.normal = a.rotation * point.normal;
+    }
+}
+
+/// The pose of `b` in the frame of `a`; differences first, so that places far from the origin lose nothing.
+pub(super) fn relative(a: &Placed, b: &Placed) -> Pose {
+    let back = a.rotation.inverse();
+    Pose::from_parts(back * (b.position - a.position), back * b.rotation)
+}
+
+/// Two convex parts; points in the frame of `a`.
+fn collide_parts(
+    a: &Part,
+    b: &Part,
+    b_in_a: &Pose,
+    reach: f64,
+    scratch: &mut NarrowScratch,
+    out: &mut Vec<ContactPoint>,
+) {
+    match (a, b) {
+        (Part::HalfSpace(_), Part::HalfSpace(_)) => {}
+        (Part::HalfSpace(up), _) => {
+            let up_b = b_in_a.rotation.inverse() * *up;
+            plane::low_points(b, up_b, &mut |p| {
+                let p = b_in_a.transform_point(p);
+                push(out, Touch { on_a: p - *up * up.dot(p), on_b: p }, *up, reach);
+            });
+        }
+        (_, Part::HalfSpace(up)) => {
+            let up_a = b_in_a.rotation * *up;
+            plane::low_points(a, up_a, &mut |p| {
+                let height = up_a.dot(p - b_in_a.translation);
+                push(out, Touch { on_a: p, on_b: p - up_a * height }, -up_a, reach);
+            });
+        }
+        _ => collide_convex(a, b, b_in_a, reach, scratch, out),
+    }
+}
+
+fn push(out: &mut Vec<ContactPoint>, touch: Touch, normal: DVec3, reach: f64) {
+    let separation = (touch.on_b - touch.on_a).dot(normal);
+    if separation <= reach {
+        out.push(ContactPoint { offset: 0.5 * (touch.on_a + touch.on_b), normal, separation });
+    }
+}
+
+fn collide_convex(
+    a: &Part,
+    b: &Part,
+    b_in_a: &Pose,
+    reach: f64,
+    scratch: &mut NarrowScratch,
+    out: &mut Vec<ContactPoint>,
+) {
+    let Some(nearest) = direction::nearest(a, b, b_in_a, reach) else { return };
+    let found = nearest.normal;
+    let back = b_in_a.rotation.inverse();
+    let mut normal = found;
+    if !a.allow_normal(&mut normal) {
+        return;
+    }
+    let mut normal_b = back * -normal;
+    if !b.allow_normal(&mut normal_b) {
+        return;
+    }
+    if matches!(b, Part::Triangle { rim: Some(_), .. }) {
+        normal = b_in_a.rotation * -normal_b;
+    }
+    // A normal that the neighbours turned by more than 8° belongs to one of them; so do the nearest points.
+    let touch = nearest.touch.filter(|_| normal.dot(found) > 0.99);
+    let (ra, rb) = (a.radius(), b.radius());
+    scratch.touches.clear();
+    if matches!(a, Part::Ball(_)) || matches!(b, Part::Ball(_)) {
+        // A ball touches at one point, whatever its partner.
+        scratch.touches.extend(touch);
+    } else {
+        let fa = feature::feature_towards(a, normal);
+        let fb = feature::feature_towards(b, back * -normal).moved(b_in_a);
+        normal = snap(normal, fa.normal, fb.normal);
+        let size = extent(fa.corners()).max(extent(fb.corners()));
+        let parallel = (0.1 * (ra + rb)).max(1e-3 * size);
+        clip::overlap(&fa, &fb, normal, 1e-9 * size, parallel, &mut scratch.touches);
+        // The nearest points of flat shapes are anywhere on the face: they count only where the corners miss the depth.
+        let along = |t: &Touch| (t.on_b - t.on_a).dot(normal);
+        let deepest = scratch.touches.iter().map(along).fold(f64::INFINITY, f64::min);
+        scratch.touches.extend(touch.filter(|t| along(t) < deepest - 1e-4 * size));
+    }
+    for touch in &scratch.touches {
+        let grown = Touch { on_a: touch.on_a + normal * ra, on_b: touch.on_b - normal * rb };
+        push(out, grown, normal, reach);
+    }
+}
+
+/// A normal that differs from a face's by less than 4 mrad is the face's: GJK and EPA know the direction of
+/// nearly touching surfaces only to the square root of rounding, the face knows it exactly.
+fn snap(normal: DVec3, face_a: DVec3, face_b: DVec3) -> DVec3 {
+    const NEAR: f64 = 1.0 - 8e-6;
+    if face_a.dot(normal) > NEAR {
+        face_a
+    } else if -face_b.dot(normal) > NEAR {
+        -face_b
+    } else {
+        normal
+    }
+}
+
+fn extent(corners: &[DVec3]) -> f64 {
+    let Some(first) = corners.first() else { return 0.0 };
+    corners.iter().map(|c| (*c - *first).length()).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests;
