@@ -1,10 +1,12 @@
 //! Shapes, mass properties and collision. The only place that knows parry3d-f64; it knows no entities.
 
+pub mod broad;
 pub mod mass;
 pub mod narrow;
 pub mod shape;
 pub mod surface;
 
+pub use broad::{Bounds, Box3, BroadPhase};
 pub use mass::MassProperties;
 pub use narrow::{ContactPoint, NarrowScratch, Placed, collide};
 pub use shape::{Shape, ShapeError, ShapeHandle};

@@ -1,0 +1,336 @@
+//! Broad phase: which colliders are near enough to be looked at.
+//!
+//! A tree over fattened boxes. A collider that stays inside its fat box costs one comparison; only those that leave
+//! theirs are looked up again, and only their pairs change. Half-spaces have no box and are held beside the tree.
+//! Pairs are kept sorted by the order in which their colliders were created, so nothing downstream sees the tree's shape.
+
+use super::narrow::Placed;
+use glam::DVec3;
+use parry3d_f64::bounding_volume::Aabb;
+use parry3d_f64::math::Pose;
+use parry3d_f64::partitioning::{Bvh, BvhWorkspace};
+
+/// An axis-aligned box (m).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Box3 {
+    /// Least corner.
+    pub low: DVec3,
+    /// Greatest corner.
+    pub high: DVec3,
+}
+
+impl Box3 {
+    /// The box around a placed shape; not finite for half-spaces and for bad poses.
+    pub fn around(placed: &Placed) -> Box3 {
+        let aabb = placed.shape.parry().compute_aabb(&Pose::from_parts(placed.position, placed.rotation));
+        Box3 { low: aabb.mins, high: aabb.maxs }
+    }
+
+    /// The box that also covers itself moved by `motion`, and `margin` all around.
+    pub fn swept(self, motion: DVec3, margin: f64) -> Box3 {
+        Box3 {
+            low: self.low + motion.min(DVec3::ZERO) - margin,
+            high: self.high + motion.max(DVec3::ZERO) + margin,
+        }
+    }
+
+    fn contains(&self, other: &Box3) -> bool {
+        self.low.cmple(other.low).all() && self.high.cmpge(other.high).all()
+    }
+
+    fn meets(&self, other: &Box3) -> bool {
+        self.low.cmple(other.high).all() && self.high.cmpge(other.low).all()
+    }
+
+    fn aabb(&self) -> Aabb {
+        Aabb::new(self.low, self.high)
+    }
+}
+
+/// What the broad phase is told about a collider.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bounds {
+    /// A box that covers it for the coming step.
+    Finite(Box3),
+    /// A half-space: everything with `normal · x ≤ offset`.
+    Below {
+        /// Outward unit normal.
+        normal: DVec3,
+        /// Height of the plane along the normal (m).
+        offset: f64,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    order: u64,
+    fat: Bounds,
+    movable: bool,
+    alive: bool,
+    changed: bool,
+}
+
+/// The tree, the pairs, and what changed since the last [`BroadPhase::refresh`].
+#[derive(Default)]
+pub struct BroadPhase {
+    tree: Bvh,
+    workspace: BvhWorkspace,
+    leaves: Vec<Leaf>,
+    free: Vec<u32>,
+    unbounded: Vec<u32>,
+    changed: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+    found: Vec<(u32, u32)>,
+    merged: Vec<(u32, u32)>,
+}
+
+impl BroadPhase {
+    /// Adds a collider and returns its number. `order` ranks colliders for ever; give later ones larger ranks.
+    /// Two colliders that are not `movable` never form a pair.
+    pub fn insert(&mut self, order: u64, bounds: Bounds, movable: bool) -> u32 {
+        let leaf = Leaf { order, fat: fatten(bounds), movable, alive: true, changed: false };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.leaves[id as usize] = leaf;
+                id
+            }
+            None => {
+                self.leaves.push(leaf);
+                self.leaves.len() as u32 - 1
+            }
+        };
+        self.place(id);
+        id
+    }
+
+    /// Takes a collider out.
+    pub fn remove(&mut self, id: u32) {
+        if !self.leaves[id as usize].alive {
+            return;
+        }
+        match self.leaves[id as usize].fat {
+            Bounds::Finite(_) => self.tree.remove(id),
+            Bounds::Below { .. } => self.unbounded.retain(|u| *u != id),
+        }
+        self.leaves[id as usize].alive = false;
+        self.pairs.retain(|&(a, b)| a != id && b != id);
+        self.free.push(id);
+    }
+
+    /// Tells where a collider may be during the coming step.
+    pub fn update(&mut self, id: u32, bounds: Bounds) {
+        let leaf = &mut self.leaves[id as usize];
+        match (leaf.fat, bounds) {
+            (Bounds::Finite(fat), Bounds::Finite(tight)) if fat.contains(&tight) => {}
+            (Bounds::Finite(_), Bounds::Finite(_)) => {
+                leaf.fat = fatten(bounds);
+                self.place(id);
+            }
+            (Bounds::Below { .. }, Bounds::Below { .. }) => {
+                if leaf.fat != bounds {
+                    leaf.fat = bounds;
+                    self.mark(id);
+                }
+            }
+            (before, _) => {
+                if let Bounds::Finite(_) = before {
+                    self.tree.remove(id);
+                } else {
+                    self.unbounded.retain(|u| *u != id);
+                }
+                self.leaves[id as usize].fat = fatten(bounds);
+                self.place(id);
+            }
+        }
+    }
+
+    fn place(&mut self, id: u32) {
+        match self.leaves[id as usize].fat {
+            Bounds::Finite(fat) => {
+                self.tree.insert_or_update_partially(fat.aabb(), id, 0.0);
+            }
+            Bounds::Below { .. } => {
+                self.unbounded.push(id);
+                self.unbounded.sort_unstable_by_key(|u| self.leaves[*u as usize].order);
+            }
+        }
+        self.mark(id);
+    }
+
+    fn mark(&mut self, id: u32) {
+        let leaf = &mut self.leaves[id as usize];
+        if !leaf.changed {
+            leaf.changed = true;
+            self.changed.push(id);
+        }
+    }
+
+    /// Brings the pairs up to date.
+    pub fn refresh(&mut self) {
+        if self.changed.is_empty() {
+            return;
+        }
+        self.tree.refit(&mut self.workspace);
+        self.tree.optimize_incremental(&mut self.workspace);
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        for &id in &self.changed {
+            if self.leaves[id as usize].alive {
+                self.look_up(id, &mut found);
+            }
+        }
+        let leaves = &self.leaves;
+        let rank = |&(a, b): &(u32, u32)| (leaves[a as usize].order, leaves[b as usize].order);
+        found.sort_unstable_by_key(rank);
+        found.dedup();
+        self.merged.clear();
+        let mut new = found.iter().copied().peekable();
+        for pair in &self.pairs {
+            let (a, b) = (&leaves[pair.0 as usize], &leaves[pair.1 as usize]);
+            while let Some(next) = new.next_if(|n| rank(n) < rank(pair)) {
+                self.merged.push(next);
+            }
+            new.next_if(|n| n == pair);
+            if !(a.changed || b.changed) || near(&a.fat, &b.fat) {
+                self.merged.push(*pair);
+            }
+        }
+        self.merged.extend(new);
+        std::mem::swap(&mut self.pairs, &mut self.merged);
+        self.found = found;
+        for id in self.changed.drain(..) {
+            self.leaves[id as usize].changed = false;
+        }
+    }
+
+    /// Everything that is near collider `id`, as pairs ranked by creation.
+    fn look_up(&self, id: u32, found: &mut Vec<(u32, u32)>) {
+        let leaf = &self.leaves[id as usize];
+        let mut push = |other: u32| {
+            let o = &self.leaves[other as usize];
+            if other != id && (leaf.movable || o.movable) {
+                found.push(if leaf.order < o.order { (id, other) } else { (other, id) });
+            }
+        };
+        match leaf.fat {
+            Bounds::Finite(fat) => {
+                self.tree.intersect_aabb(&fat.aabb()).for_each(&mut push);
+                for &other in &self.unbounded {
+                    if near(&leaf.fat, &self.leaves[other as usize].fat) {
+                        push(other);
+                    }
+                }
+            }
+            Bounds::Below { .. } => {
+                for (other, o) in self.leaves.iter().enumerate() {
+                    if o.alive && matches!(o.fat, Bounds::Finite(_)) && near(&leaf.fat, &o.fat) {
+                        push(other as u32);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All near pairs, the earlier collider first, in order of creation.
+    pub fn pairs(&self) -> &[(u32, u32)] {
+        &self.pairs
+    }
+
+    /// Calls `f` with every collider whose fat box meets `region`, in no particular order.
+    pub fn in_region(&self, region: &Box3, f: &mut dyn FnMut(u32)) {
+        self.tree.intersect_aabb(&region.aabb()).for_each(&mut *f);
+        for &id in &self.unbounded {
+            if near(&Bounds::Finite(*region), &self.leaves[id as usize].fat) {
+                f(id);
+            }
+        }
+    }
+
+    /// Number of colliders.
+    pub fn len(&self) -> usize {
+        self.leaves.len() - self.free.len()
+    }
+
+    /// Is there no collider?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Room to move before the tree is touched again: a tenth of the smallest edge.
+fn fatten(bounds: Bounds) -> Bounds {
+    match bounds {
+        Bounds::Finite(tight) => {
+            let room = 0.1 * (tight.high - tight.low).min_element();
+            Bounds::Finite(Box3 { low: tight.low - room, high: tight.high + room })
+        }
+        below => below,
+    }
+}
+
+fn near(a: &Bounds, b: &Bounds) -> bool {
+    match (a, b) {
+        (Bounds::Finite(x), Bounds::Finite(y)) => x.meets(y),
+        (Bounds::Finite(x), Bounds::Below { normal, offset })
+        | (Bounds::Below { normal, offset }, Bounds::Finite(x)) => {
+            let (middle, half) = (0.5 * (x.low + x.high), 0.5 * (x.high - x.low));
+            normal.dot(middle) - normal.abs().dot(half) <= *offset
+        }
+        (Bounds::Below { .. }, Bounds::Below { .. }) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(seed: &mut u64) -> f64 {
+        *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*seed >> 33) as f64 / (1u64 << 31) as f64
+    }
+
+    fn cube(at: DVec3, half: f64) -> Box3 {
+        Box3 { low: at - half, high: at + half }
+    }
+
+    /// Random motion, spawns and despawns: the kept pairs are those a double loop over the fat boxes finds.
+    #[test]
+    fn kept_pairs_equal_a_double_loop() {
+        let mut seed = 3;
+        let mut broad = BroadPhase::default();
+        let mut live: Vec<(u32, DVec3, f64)> = Vec::new();
+        let floor = broad.insert(0, Bounds::Below { normal: DVec3::Z, offset: -3.0 }, false);
+        let mut order = 1;
+        for round in 0..200 {
+            if round % 7 == 3 && live.len() > 20 {
+                let gone = live.remove((random(&mut seed) * live.len() as f64) as usize);
+                broad.remove(gone.0);
+            }
+            for _ in 0..if round == 0 { 80 } else { round % 2 } {
+                let at = DVec3::new(random(&mut seed), random(&mut seed), random(&mut seed)) * 8.0 - 4.0;
+                let half = 0.1 + random(&mut seed) * 0.6;
+                let id = broad.insert(order, Bounds::Finite(cube(at, half)), order % 5 != 0);
+                order += 1;
+                live.push((id, at, half));
+            }
+            for (id, at, half) in &mut live {
+                let step = DVec3::new(random(&mut seed), random(&mut seed), random(&mut seed)) - 0.5;
+                *at += 0.1 * step;
+                broad.update(*id, Bounds::Finite(cube(*at, *half)));
+            }
+            broad.refresh();
+            let mut expected = Vec::new();
+            let mut ids: Vec<u32> = live.iter().map(|l| l.0).chain([floor]).collect();
+            ids.sort_by_key(|id| broad.leaves[*id as usize].order);
+            for (i, a) in ids.iter().enumerate() {
+                for b in &ids[i + 1..] {
+                    let (la, lb) = (&broad.leaves[*a as usize], &broad.leaves[*b as usize]);
+                    if (la.movable || lb.movable) && near(&la.fat, &lb.fat) {
+                        expected.push((*a, *b));
+                    }
+                }
+            }
+            assert_eq!(broad.pairs(), expected, "round {round}");
+        }
+    }
+}
