@@ -1,6 +1,22 @@
 //! Linear algebra at the bottom of the house: slices and indices only.
+//!
+//! A symmetric quasi-definite block matrix is factored once per index set, on a plan made once per topology:
+//! [`graph`] (what touches what) → [`ordering`] (in which order) → [`symbolic`] (which fronts) →
+//! [`multifrontal`] (the numbers), on the dense [`kernels`].
 
 // Matrix letters of the papers are capital; they stay so inside linear algebra.
 #![allow(non_snake_case)]
 
+pub mod dissection;
+pub mod graph;
+pub mod kernels;
+pub mod multifrontal;
+pub mod ordering;
 pub mod sparse_cholesky;
+pub mod symbolic;
+
+pub use graph::{BlockGraph, NodeKind};
+pub use kernels::{Isa, Kernels};
+pub use multifrontal::Multifrontal;
+pub use ordering::OrderingKind;
+pub use symbolic::Symbolic;

@@ -17,6 +17,8 @@
 
 pub mod auto;
 pub mod bpp;
+#[doc(hidden)]
+pub mod generate;
 pub mod index_sets;
 pub mod ipm;
 pub mod matrix_system;

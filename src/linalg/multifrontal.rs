@@ -1,0 +1,234 @@
+//! The numeric phase: block multifrontal LDLᵀ with known signs, and its solves.
+//!
+//! Every front keeps its factor *and* its update matrix, so that a change in one place is carried up one path
+//! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
+//! own storage only and reads its children's; the result does not depend on who computes it when.
+
+use super::kernels::{self, Isa, Kernels, Shape};
+use super::symbolic::{Front, NONE, Run, Symbolic};
+
+/// Writes the original entries of fronts.
+pub trait Assemble {
+    /// Adds the entries of front `front` and sets the signs of its pivots (+1, −1, or 0 to take a pivot out).
+    fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>);
+}
+
+/// A front being assembled: columns by local row number.
+pub struct FrontMut<'a> {
+    /// Its shape.
+    pub shape: Shape,
+    /// Sign per pivot.
+    pub sign: &'a mut [f64],
+    panel: &'a mut [f64],
+    update: &'a mut [f64],
+}
+
+impl FrontMut<'_> {
+    /// `rows` consecutive entries of column `column` from row `row` on, both local. Rows of the pivot part are
+    /// out of reach for border columns: put an entry into the column that is eliminated first.
+    #[inline]
+    pub fn column(&mut self, column: usize, row: usize, rows: usize) -> &mut [f64] {
+        let border = self.shape.border_at();
+        if column < border {
+            let at = column * self.shape.ld() + row;
+            &mut self.panel[at..at + rows]
+        } else {
+            let at = (column - border) * self.shape.ldu() + row - border;
+            &mut self.update[at..at + rows]
+        }
+    }
+}
+
+/// Factor storage for a [`Symbolic`] plan.
+#[derive(Clone, Debug, Default)]
+pub struct Multifrontal {
+    /// The plan.
+    pub symbolic: Symbolic,
+    isa: Isa,
+    panels: Vec<f64>,
+    updates: Vec<f64>,
+    sign: Vec<f64>,
+    inverse_d: Vec<f64>,
+    scratch: Vec<f64>,
+    dirty: Vec<bool>,
+}
+
+impl Multifrontal {
+    /// An empty factor with a choice of arithmetic.
+    pub fn new(kernels: Kernels) -> Self {
+        Self { isa: Isa::detect(kernels), ..Self::default() }
+    }
+
+    /// The instruction set in use.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Takes a new plan; storage grows if it must, and everything is to be factored.
+    pub fn plan(&mut self, symbolic: Symbolic) {
+        grow(&mut self.panels, symbolic.panels);
+        grow(&mut self.updates, symbolic.updates);
+        grow(&mut self.sign, symbolic.pivots);
+        grow(&mut self.inverse_d, symbolic.pivots);
+        grow(&mut self.scratch, symbolic.largest_panel);
+        self.dirty.clear();
+        self.dirty.resize(symbolic.fronts.len(), true);
+        self.symbolic = symbolic;
+    }
+
+    /// Everything is to be factored anew.
+    pub fn touch_all(&mut self) {
+        self.dirty.fill(true);
+    }
+
+    /// The entries of one front changed.
+    #[inline]
+    pub fn touch(&mut self, front: u32) {
+        self.dirty[front as usize] = true;
+    }
+
+    /// Factors the touched fronts and their root paths. Returns fronts, operations and wrong signs.
+    pub fn factor(&mut self, assembler: &mut impl Assemble) -> (usize, u64, u32) {
+        let (mut count, mut flops, mut wrong) = (0, 0, 0);
+        for f in 0..self.symbolic.fronts.len() {
+            if !self.dirty[f] {
+                continue;
+            }
+            self.dirty[f] = false;
+            let front = self.symbolic.fronts[f];
+            if front.parent != NONE {
+                self.dirty[front.parent as usize] = true;
+            }
+            wrong += self.factor_front(f, &front, assembler);
+            count += 1;
+            flops += front.shape.flops();
+        }
+        (count, flops, wrong)
+    }
+
+    fn factor_front(&mut self, f: usize, front: &Front, assembler: &mut impl Assemble) -> u32 {
+        let shape = front.shape;
+        let (children, rest) = self.updates.split_at_mut(front.update);
+        let update = &mut rest[..shape.update_len()];
+        let panel = &mut self.panels[front.panel..front.panel + shape.panel_len()];
+        update.fill(0.0);
+        panel.fill(0.0);
+        let sign = &mut self.sign[front.pivot..front.pivot + shape.pivots];
+        assembler.assemble(f, &mut FrontMut { shape, sign, panel, update });
+        for &child in self.symbolic.children(front) {
+            let child = &self.symbolic.fronts[child as usize];
+            let from = &children[child.update..child.update + child.shape.update_len()];
+            extend_add(self.symbolic.runs(child), child.shape, from, shape, panel, update);
+        }
+        kernels::factor_front(
+            self.isa,
+            shape,
+            panel,
+            update,
+            &mut self.scratch,
+            &self.sign[front.pivot..],
+            &mut self.inverse_d[front.pivot..front.pivot + shape.pivots],
+        )
+    }
+
+    /// Solves in place. `x` holds the local vectors of all fronts (`symbolic.locals` numbers): the right-hand side at
+    /// the pivots, zero elsewhere; on return the solution at the pivots. Interface unknowns count as zero.
+    pub fn solve(&self, x: &mut [f64]) {
+        self.forward(x);
+        self.backward(x);
+    }
+
+    fn forward(&self, x: &mut [f64]) {
+        for front in &self.symbolic.fronts {
+            if front.shape.pivots == 0 {
+                continue;
+            }
+            let (own, rest) = x.split_at_mut(front.local + front.shape.ld());
+            let own = &mut own[front.local..];
+            kernels::forward(self.isa, front.shape, &self.panels[front.panel..], own);
+            if front.parent == NONE {
+                continue;
+            }
+            let parent = &self.symbolic.fronts[front.parent as usize];
+            let border = &own[front.shape.border_at()..];
+            let into = &mut rest[parent.local - front.local - front.shape.ld()..];
+            for run in self.symbolic.runs(front) {
+                let (c, p, n) = (run.child as usize, run.parent as usize, run.rows as usize);
+                for (a, b) in into[p..p + n].iter_mut().zip(&border[c..c + n]) {
+                    *a += b;
+                }
+            }
+        }
+    }
+
+    fn backward(&self, x: &mut [f64]) {
+        for front in self.symbolic.fronts.iter().rev() {
+            let shape = front.shape;
+            let (own, rest) = x.split_at_mut(front.local + shape.ld());
+            let own = &mut own[front.local..];
+            if shape.pivots == 0 {
+                own.fill(0.0);
+                continue;
+            }
+            if front.parent != NONE {
+                let parent = &self.symbolic.fronts[front.parent as usize];
+                let from = &rest[parent.local - front.local - shape.ld()..];
+                let border = &mut own[shape.border_at()..];
+                for run in self.symbolic.runs(front) {
+                    let (c, p, n) = (run.child as usize, run.parent as usize, run.rows as usize);
+                    border[c..c + n].copy_from_slice(&from[p..p + n]);
+                }
+            }
+            kernels::backward(
+                self.isa,
+                shape,
+                &self.panels[front.panel..],
+                &self.inverse_d[front.pivot..],
+                own,
+            );
+        }
+    }
+
+    /// The update matrix of the last front, column-major lower triangle, with its leading dimension: the Schur complement
+    /// onto the interface, if there is one.
+    pub fn last_update(&self) -> Option<(&[f64], usize)> {
+        let last = self.symbolic.fronts.last()?;
+        (last.shape.pivots == 0).then(|| {
+            let at = last.update;
+            (&self.updates[at..at + last.shape.update_len()], last.shape.ldu())
+        })
+    }
+}
+
+/// Adds a child's update matrix to its parent, run by run.
+fn extend_add(runs: &[Run], child: Shape, from: &[f64], shape: Shape, panel: &mut [f64], update: &mut [f64]) {
+    let (border, ld, ldu) = (shape.border_at(), shape.ld(), shape.ldu());
+    let ldc = child.ldu();
+    for (k, across) in runs.iter().enumerate() {
+        for column in 0..across.rows as usize {
+            let source = &from[(across.child as usize + column) * ldc..][..ldc];
+            let p = across.parent as usize + column;
+            let (target, shift) = if p < border {
+                (&mut panel[p * ld..(p + 1) * ld], 0)
+            } else {
+                (&mut update[(p - border) * ldu..(p - border + 1) * ldu], border)
+            };
+            for (q, down) in runs[k..].iter().enumerate() {
+                // Within the diagonal block only the lower triangle holds numbers.
+                let skip = if q == 0 { column } else { 0 };
+                let n = down.rows as usize - skip;
+                let c = down.child as usize + skip;
+                let t = down.parent as usize + skip - shift;
+                for (a, b) in target[t..t + n].iter_mut().zip(&source[c..c + n]) {
+                    *a += b;
+                }
+            }
+        }
+    }
+}
+
+fn grow(v: &mut Vec<f64>, n: usize) {
+    if v.len() < n {
+        v.resize(n, 0.0);
+    }
+}

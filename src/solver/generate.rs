@@ -1,0 +1,483 @@
+//! Problems made up for tests and benches: the structures of the papers' scenes without a simulation.
+//!
+//! Everything follows from the arguments and a seed.
+
+use super::{RowBlock, RowKind, RowProblem};
+
+type V3 = [f64; 3];
+
+/// A small generator of numbers (SplitMix64): the same ones everywhere.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts a sequence.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in [a, b).
+    pub fn range(&mut self, a: f64, b: f64) -> f64 {
+        a + (b - a) * self.unit()
+    }
+
+    /// Uniform in 0..n.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    /// Close to a standard normal number: the sum of twelve uniform ones.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+
+    fn vector(&mut self, scale: f64) -> V3 {
+        std::array::from_fn(|_| scale * self.normal())
+    }
+}
+
+/// Puts bodies and rows together into a [`RowProblem`].
+#[derive(Clone, Debug)]
+pub struct Maker {
+    /// What has been made so far.
+    pub problem: RowProblem,
+    /// Compliance of rows that do not name their own.
+    pub compliance: f64,
+    /// Numbers.
+    pub random: Random,
+    /// Positions of bodies.
+    pub at: Vec<V3>,
+}
+
+impl Maker {
+    /// An empty problem.
+    pub fn new(compliance: f64, seed: u64) -> Self {
+        Self { problem: RowProblem::default(), compliance, random: Random::new(seed), at: Vec::new() }
+    }
+
+    /// Adds a body with a mass and a 3×3 inertia; it falls and drifts a little.
+    pub fn body(&mut self, mass: f64, inertia: [V3; 3], at: V3) -> u32 {
+        let mut block = [0.0; 36];
+        for i in 0..3 {
+            block[7 * i] = mass;
+            for j in 0..3 {
+                block[6 * (3 + i) + 3 + j] = inertia[i][j];
+            }
+        }
+        let v: [f64; 6] = std::array::from_fn(|_| 0.2 * self.random.normal());
+        let mut p: [f64; 6] = std::array::from_fn(|i| (0..6).map(|j| block[6 * i + j] * v[j]).sum());
+        p[1] -= 9.81 / 60.0 * mass;
+        self.problem.mass.push(block);
+        self.problem.momentum.push(p);
+        self.at.push(at);
+        (self.problem.mass.len() - 1) as u32
+    }
+
+    /// Adds rows between bodies: linear directions at a point, then angular axes. `bounds` per row.
+    pub fn rows(
+        &mut self,
+        bodies: &[u32],
+        point: V3,
+        linear: &[V3],
+        angular: &[V3],
+        fold: bool,
+        bounds: &[(f64, f64)],
+    ) {
+        let problem = &mut self.problem;
+        let rows = linear.len() + angular.len();
+        problem.blocks.push(RowBlock {
+            row: problem.d.len() as u32,
+            rows: rows as u32,
+            body: problem.block_bodies.len() as u32,
+            bodies: bodies.len() as u32,
+            entry: problem.jacobian.len() as u32,
+            fold,
+        });
+        problem.block_bodies.extend_from_slice(bodies);
+        for r in 0..rows {
+            for (k, &body) in bodies.iter().enumerate() {
+                let s = if k % 2 == 0 { 1.0 } else { -1.0 };
+                let (force, torque) = if r < linear.len() {
+                    let lever = sub(point, self.at[body as usize]);
+                    (linear[r], cross(lever, linear[r]))
+                } else {
+                    ([0.0; 3], angular[r - linear.len()])
+                };
+                problem.jacobian.extend(force.map(|x| s * x));
+                problem.jacobian.extend(torque.map(|x| s * x));
+            }
+            let kind = match (fold, r) {
+                (false, _) => RowKind::Joint,
+                (true, 0) => RowKind::Normal,
+                (true, _) => RowKind::Friction,
+            };
+            problem.compliance.push(self.compliance);
+            problem.d.push(6e-3 * self.random.normal());
+            problem.lo.push(bounds[r].0);
+            problem.hi.push(bounds[r].1);
+            problem.kind.push(kind);
+        }
+    }
+
+    /// A joint that holds a point and the axes given; the last `n` rows get their own compliance.
+    pub fn joint(&mut self, bodies: &[u32], point: V3, angular: &[V3]) {
+        let free = [(f64::NEG_INFINITY, f64::INFINITY); 6];
+        self.rows(bodies, point, &AXES, angular, false, &free);
+    }
+
+    /// Gives the last `n` rows their own compliance.
+    pub fn soften(&mut self, n: usize, compliance: f64) {
+        let at = self.problem.compliance.len() - n;
+        self.problem.compliance[at..].fill(compliance);
+    }
+
+    /// One contact point: a normal row that pushes, two friction rows.
+    pub fn contact(&mut self, bodies: &[u32], point: V3, normal: V3) {
+        let (n, t, u) = frame(normal);
+        let bounds = [(0.0, f64::INFINITY), (-0.5, 0.5), (-0.5, 0.5)];
+        self.rows(bodies, point, &[n, t, u], &[], true, &bounds);
+    }
+}
+
+const AXES: [V3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
+/// A chain of `n` links of 0.25 kg on universal joints from a fixed point, with a load at its end.
+pub fn chain(n: usize, load: f64, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let (mut x, mut d) = ([0.0; 3], [0.0, -1.0, 0.0]);
+    let mut previous = None;
+    for _ in 0..n {
+        d = unit(add(d, m.random.vector(0.15)));
+        let b = m.body(0.25, rod(0.25, 0.15, 0.03, d), axpy(0.075, d, x));
+        link(&mut m, b, previous, x, d);
+        x = axpy(0.15, d, x);
+        previous = Some(b);
+    }
+    let b = m.body(load, cuboid(load, [1.0; 3]), sub(x, [0.0, 0.5, 0.0]));
+    link(&mut m, b, previous, x, d);
+    m.problem
+}
+
+fn link(m: &mut Maker, body: u32, previous: Option<u32>, at: V3, axis: V3) {
+    let across = [frame(axis).1];
+    match previous {
+        Some(p) => m.joint(&[body, p], at, &across),
+        None => m.joint(&[body], at, &across),
+    }
+}
+
+/// A chain of `n` links lying on the ground, with two contact points each.
+pub fn chain_on_ground(n: usize, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let mut x = [0.0; 3];
+    let mut previous = None;
+    for i in 0..n {
+        let a = 0.05 * i as f64;
+        let d = [a.cos(), 0.0, a.sin()];
+        let b = m.body(0.25, rod(0.25, 0.15, 0.03, d), axpy(0.075, d, x));
+        if previous.is_some() {
+            link(&mut m, b, previous, x, d);
+        }
+        for e in [0.05, 0.95] {
+            let p = sub(axpy(0.15 * e, d, x), [0.0, 0.03, 0.0]);
+            m.contact(&[b], p, [0.0, 1.0, 0.0]);
+        }
+        x = axpy(0.15, d, x);
+        previous = Some(b);
+    }
+    m.problem
+}
+
+/// Layers of two crossed logs, with 1, 2 or 4 contact points per crossing and a plate on top.
+pub fn tower(layers: usize, points: usize, plate: f64, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let (length, r, mass, side) = (4.0, 0.25, 50.0, [-1.5, 1.5]);
+    let mut logs: Vec<[u32; 2]> = Vec::new();
+    for l in 0..layers {
+        let along = l % 2 == 0;
+        let axis = if along { AXES[0] } else { AXES[2] };
+        logs.push(side.map(|s| {
+            let at = if along { [0.0, 0.0, s] } else { [s, 0.0, 0.0] };
+            let at = add(at, [0.0, r + 2.0 * r * l as f64, 0.0]);
+            let at = add(at, m.random.vector(0.005));
+            m.body(mass, rod(mass, length, r, axis), at)
+        }));
+    }
+    let w = 0.08;
+    let offsets: &[(f64, f64)] = match points {
+        1 => &[(0.0, 0.0)],
+        2 => &[(-1.0, -1.0), (1.0, 1.0)],
+        _ => &[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)],
+    };
+    for l in 0..layers - 1 {
+        for i in 0..2 {
+            for j in 0..2 {
+                let (a, b) = if l % 2 == 0 { (j, i) } else { (i, j) };
+                for &(u, v) in offsets {
+                    let p = [side[a] + w * u, 2.0 * r * (l + 1) as f64, side[b] + w * v];
+                    let p = add(p, m.random.vector(0.002));
+                    let n = add([0.0, 1.0, 0.0], m.random.vector(0.02));
+                    m.contact(&[logs[l + 1][j], logs[l][i]], p, n);
+                }
+            }
+        }
+    }
+    for &log in &logs[0] {
+        for e in [-1.9, 1.9] {
+            let p = add(m.at[log as usize], [e, -r, 0.0]);
+            m.contact(&[log], p, [0.0, 1.0, 0.0]);
+        }
+    }
+    let top = 2.0 * r * layers as f64;
+    let b = m.body(plate, cuboid(plate, [2.0, 1.0, 2.0]), [0.0, top + 0.5, 0.0]);
+    for (i, &log) in logs[layers - 1].iter().enumerate() {
+        for e in [-1.0, 1.0] {
+            m.contact(&[b, log], [side[i], top, e], [0.0, 1.0, 0.0]);
+        }
+    }
+    m.problem
+}
+
+/// Two families of `cables` cables of `links` links, joined where they cross; six-row joints, soft in bending.
+/// With a truck of `heavy` kilograms standing on it when `heavy` > 0.
+pub fn net(cables: usize, links: usize, heavy: f64, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let length = 0.2;
+    let width = links as f64 * length;
+    let mut family: [Vec<Vec<u32>>; 2] = [Vec::new(), Vec::new()];
+    for i in 0..cables {
+        let o = width * (i as f64 + 0.5) / cables as f64;
+        family[0].push(cable(&mut m, [0.0, 0.0, o], AXES[0], links, length));
+        family[1].push(cable(&mut m, [o, 0.04, 0.0], AXES[2], links, length));
+    }
+    for i in 0..cables {
+        for j in 0..cables {
+            let at = |k: usize| ((k as f64 + 0.5) / cables as f64 * links as f64) as usize;
+            let (a, b) = (family[0][i][at(j)], family[1][j][at(i)]);
+            let p = axpy(0.5, sub(m.at[b as usize], m.at[a as usize]), m.at[a as usize]);
+            m.joint(&[b, a], p, &AXES);
+        }
+    }
+    if heavy > 0.0 {
+        truck(&mut m, &family, [width / 2.0, 1.5, width / 2.0], heavy);
+    }
+    m.problem
+}
+
+fn cable(m: &mut Maker, from: V3, d: V3, n: usize, length: f64) -> Vec<u32> {
+    let mut links: Vec<u32> = Vec::new();
+    for i in 0..n {
+        let wobble = m.random.vector(0.002);
+        let at = add(axpy(length * (i as f64 + 0.5), d, from), wobble);
+        let b = m.body(0.2, rod(0.2, length, 0.02, d), at);
+        let p = axpy(length * i as f64, d, from);
+        match links.last() {
+            Some(&a) => m.joint(&[b, a], p, &AXES),
+            None => m.joint(&[b], p, &AXES),
+        }
+        m.soften(3, 1e-4);
+        links.push(b);
+    }
+    m.joint(&links[n - 1..], axpy(length * n as f64, d, from), &AXES);
+    m.soften(3, 1e-4);
+    links
+}
+
+fn truck(m: &mut Maker, family: &[Vec<Vec<u32>>; 2], at: V3, heavy: f64) {
+    let chassis = m.body(heavy, cuboid(heavy, [2.0, 1.0, 5.0]), at);
+    let mut parts = vec![chassis];
+    let mut wheels = Vec::new();
+    for i in 0..21 {
+        let mass = [400.0, 150.0, 60.0, 30.0][(i >= 4) as usize + (i >= 12) as usize + (i >= 17) as usize];
+        let parent = if i < 9 { chassis } else { parts[1 + (i - 9) % 8] };
+        let x = if i < 4 {
+            let side = [-1.0, 1.0];
+            add(at, [1.2 * side[i % 2], -1.2, 1.6 * side[i / 2]])
+        } else {
+            let offset: V3 = std::array::from_fn(|_| m.random.range(-0.9, 0.9));
+            add(m.at[parent as usize], offset)
+        };
+        let b = m.body(mass, cuboid(mass, [0.4; 3]), x);
+        parts.push(b);
+        if i < 4 {
+            wheels.push(b);
+        }
+        let axis = m.random.vector(1.0);
+        let (_, t, u) = frame(axis);
+        let middle = axpy(0.5, sub(m.at[parent as usize], x), x);
+        m.joint(&[b, parent], middle, &[t, u]);
+    }
+    for wheel in wheels {
+        let mut near: Vec<(f64, u32)> = family
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|&b| (norm(sub(m.at[b as usize], m.at[wheel as usize])), b))
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for &(_, b) in near.iter().take(5) {
+            let n = add([0.0, 1.0, 0.0], m.random.vector(0.3));
+            let p = add(m.at[b as usize], [0.0, 0.02, 0.0]);
+            m.contact(&[wheel, b], p, n);
+        }
+    }
+}
+
+/// A pile of `n` rocks with about six neighbours each and one or two contact points per pair.
+pub fn rocks(n: usize, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let r = 0.35;
+    let side = (n as f64 / 0.9).cbrt() * 2.0 * r * 0.95;
+    let mut at: Vec<V3> = (0..n)
+        .map(|_| {
+            let s = [1.3 * side, 0.6 * side, 1.3 * side];
+            s.map(|s| s * m.random.unit())
+        })
+        .collect();
+    relax(&mut at, r, 1.3 * side);
+    for x in &at {
+        let mass = m.random.range(80.0, 250.0);
+        let size = std::array::from_fn(|_| m.random.range(0.4, 0.9));
+        m.body(mass, cuboid(mass, size), *x);
+    }
+    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+    for i in 0..n {
+        for j in 0..i {
+            pairs.push((norm(sub(at[i], at[j])), i, j));
+        }
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pairs.truncate(3 * n);
+    pairs.sort_by_key(|&(_, i, j)| (i, j));
+    for (distance, i, j) in pairs {
+        let n = sub(at[i], at[j]).map(|x| x / distance);
+        let n = add(n, m.random.vector(0.2));
+        for _ in 0..1 + m.random.below(2) {
+            let p = axpy(0.5, sub(at[i], at[j]), at[j]);
+            let p = add(p, m.random.vector(0.1));
+            m.contact(&[i as u32, j as u32], p, n);
+        }
+    }
+    for (i, &x) in at.iter().enumerate() {
+        if x[1] < 1.05 * r {
+            for _ in 0..2 {
+                let (a, b) = (m.random.range(-0.2, 0.2), m.random.range(-0.2, 0.2));
+                m.contact(&[i as u32], add(x, [a, -r, b]), [0.0, 1.0, 0.0]);
+            }
+        }
+    }
+    m.problem
+}
+
+/// Pushes overlapping balls apart on a floor between walls.
+fn relax(at: &mut [V3], r: f64, wall: f64) {
+    for _ in 0..200 {
+        let before = at.to_vec();
+        for (i, x) in at.iter_mut().enumerate() {
+            let mut push = [0.0; 3];
+            for (j, y) in before.iter().enumerate() {
+                let d = sub(before[i], *y);
+                let distance = norm(d);
+                if i != j && distance < 2.0 * r && distance > 0.0 {
+                    push = axpy((2.0 * r - distance) / distance, d, push);
+                }
+            }
+            *x = axpy(0.25, push, before[i]);
+            x[1] = (x[1] - 0.002).max(r);
+            x[0] = x[0].clamp(0.0, wall);
+            x[2] = x[2].clamp(0.0, wall);
+        }
+    }
+}
+
+/// Any problem at all: `bodies` bodies, `blocks` blocks of 1–6 rows on one to three bodies, half of them folding.
+pub fn any(bodies: usize, blocks: usize, compliance: f64, seed: u64) -> RowProblem {
+    let mut m = Maker::new(compliance, seed);
+    for _ in 0..bodies {
+        let mass = 10f64.powf(m.random.range(-1.0, 2.0));
+        let size = std::array::from_fn(|_| m.random.range(0.3, 1.0));
+        let at = m.random.vector(1.0);
+        m.body(mass, cuboid(mass, size), at);
+    }
+    for _ in 0..blocks {
+        let mut on: Vec<u32> = Vec::new();
+        for _ in 0..1 + m.random.below(3) {
+            let b = m.random.below(bodies) as u32;
+            if !on.contains(&b) {
+                on.push(b);
+            }
+        }
+        let linear: Vec<V3> = (0..1 + m.random.below(3)).map(|_| m.random.vector(1.0)).collect();
+        let angular: Vec<V3> = (0..m.random.below(4)).map(|_| m.random.vector(1.0)).collect();
+        let fold = m.random.below(2) == 0;
+        let kinds = [(0.0, f64::INFINITY), (-1.0, 1.0), (f64::NEG_INFINITY, f64::INFINITY)];
+        let bounds = [kinds[m.random.below(3)]; 6];
+        let point = m.random.vector(1.0);
+        m.rows(&on, point, &linear, &angular, fold, &bounds);
+    }
+    m.problem
+}
+
+fn add(a: V3, b: V3) -> V3 {
+    std::array::from_fn(|i| a[i] + b[i])
+}
+
+fn sub(a: V3, b: V3) -> V3 {
+    std::array::from_fn(|i| a[i] - b[i])
+}
+
+/// s a + b
+fn axpy(s: f64, a: V3, b: V3) -> V3 {
+    std::array::from_fn(|i| s * a[i] + b[i])
+}
+
+fn norm(a: V3) -> f64 {
+    (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]).sqrt()
+}
+
+fn unit(a: V3) -> V3 {
+    a.map(|x| x / norm(a))
+}
+
+fn cross(a: V3, b: V3) -> V3 {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// A unit normal and two tangents.
+fn frame(n: V3) -> (V3, V3, V3) {
+    let n = unit(n);
+    let t = unit(cross(n, if n[0].abs() < 0.7 { AXES[0] } else { AXES[1] }));
+    (n, t, cross(n, t))
+}
+
+/// Inertia of a cylinder along a unit axis.
+fn rod(mass: f64, length: f64, r: f64, axis: V3) -> [V3; 3] {
+    let along = 0.5 * mass * r * r;
+    let across = mass * (3.0 * r * r + length * length) / 12.0;
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| {
+            let eye = if i == j { across } else { 0.0 };
+            eye + (along - across) * axis[i] * axis[j]
+        })
+    })
+}
+
+/// Inertia of a box.
+fn cuboid(mass: f64, s: V3) -> [V3; 3] {
+    let q = s.map(|x| mass * x * x / 12.0);
+    [[q[1] + q[2], 0.0, 0.0], [0.0, q[0] + q[2], 0.0], [0.0, 0.0, q[0] + q[1]]]
+}

@@ -1,0 +1,322 @@
+//! Where every number of a problem goes: made once per topology.
+
+use super::InterfaceRows;
+use crate::linalg::dissection;
+use crate::linalg::graph::{BlockGraph, NodeKind};
+use crate::linalg::ordering::{MinDegree, OrderingKind};
+use crate::linalg::symbolic::{NONE, Symbolic};
+use crate::solver::{RowBlock, RowProblem};
+
+/// Neighbouring folding blocks on the same bodies, which are folded in one product.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// First Jacobian number.
+    pub entry: u32,
+    /// Number of bodies.
+    pub bodies: u32,
+    /// First entry in [`Plan::places`].
+    pub place: u32,
+    body: u32,
+}
+
+/// A body of a group: its place in the row, and its local row in the front. Ascending by local row.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Place among the bodies of the block.
+    pub column: u32,
+    /// Local row in the front.
+    pub local: u32,
+}
+
+/// A Jacobian block that stays in the matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Coupling {
+    /// First Jacobian number of the body's six in the first row.
+    pub entry: u32,
+    /// Jacobian numbers from row to row.
+    pub stride: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Local row of the multiplier.
+    pub multiplier: u32,
+    /// Local row of the body.
+    pub body: u32,
+    /// Numbers come from the interface rows.
+    pub interface: bool,
+}
+
+/// A node that a front eliminates.
+#[derive(Clone, Copy, Debug)]
+pub enum Pivot {
+    /// A body and its mass block.
+    Body(u32),
+    /// Rows of a multiplier: first row and number.
+    Rows(u32, u32),
+}
+
+/// Lists of items per front, one after another.
+#[derive(Clone, Debug)]
+pub struct Lists<T> {
+    start: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Self {
+        Self { start: vec![0], items: Vec::new() }
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    /// The items of a front.
+    pub fn of(&self, front: usize) -> &[T] {
+        &self.items[self.start[front] as usize..self.start[front + 1] as usize]
+    }
+
+    fn build(fronts: usize, mut items: Vec<(u32, T)>) -> Self {
+        items.sort_by_key(|&(front, _)| front);
+        let mut start = vec![0u32; fronts + 1];
+        for &(front, _) in &items {
+            start[front as usize + 1] += 1;
+        }
+        for f in 0..fronts {
+            start[f + 1] += start[f];
+        }
+        Self { start, items: items.into_iter().map(|(_, item)| item).collect() }
+    }
+}
+
+/// The plan of a topology.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Pivots of each front.
+    pub pivots: Lists<Pivot>,
+    /// Couplings of each front.
+    pub couplings: Lists<Coupling>,
+    /// Folding groups of each front.
+    pub groups: Lists<Group>,
+    /// Bodies of groups.
+    pub places: Vec<Place>,
+    /// Front that depends on a row.
+    pub row_front: Vec<u32>,
+    /// Where a body's six unknowns are among the local vectors.
+    pub body_at: Vec<u32>,
+    /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
+    pub row_at: Vec<u32>,
+    /// Widest row of a group, padded.
+    pub widest: usize,
+    /// Most rows of a group.
+    pub most_rows: usize,
+    bodies: usize,
+    blocks: Vec<RowBlock>,
+    block_bodies: Vec<u32>,
+    interface_blocks: Vec<RowBlock>,
+    interface_bodies: Vec<u32>,
+}
+
+impl Plan {
+    /// Is this the plan of the problem's topology?
+    pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
+        self.bodies == problem.bodies()
+            && self.row_at.len() == problem.rows()
+            && self.blocks == problem.blocks
+            && self.block_bodies == problem.block_bodies
+            && self.interface_blocks == interface.blocks
+            && self.interface_bodies == interface.block_bodies
+    }
+
+    /// Orders, analyses and lays out a problem.
+    pub fn build(
+        problem: &RowProblem,
+        interface: &InterfaceRows,
+        kind: OrderingKind,
+        work: &mut MinDegree,
+    ) -> (Self, Symbolic) {
+        let mut graph = BlockGraph::default();
+        let nodes = add_nodes(problem, interface, &mut graph);
+        let order = dissection::order(&graph, kind, work);
+        let symbolic = Symbolic::build(&graph, &order);
+        let mut plan = Self {
+            bodies: problem.bodies(),
+            blocks: problem.blocks.clone(),
+            block_bodies: problem.block_bodies.clone(),
+            interface_blocks: interface.blocks.clone(),
+            interface_bodies: interface.block_bodies.clone(),
+            ..Self::default()
+        };
+        plan.place_unknowns(problem, &nodes, &symbolic);
+        plan.place_couplings(problem, interface, &nodes, &symbolic);
+        plan.place_groups(problem, &symbolic);
+        (plan, symbolic)
+    }
+
+    fn place_unknowns(&mut self, problem: &RowProblem, nodes: &Nodes, symbolic: &Symbolic) {
+        let at = |node: u32| {
+            let front = &symbolic.fronts[symbolic.node_front[node as usize] as usize];
+            front.local as u32 + symbolic.node_local[node as usize]
+        };
+        self.body_at = (0..problem.bodies() as u32).map(at).collect();
+        self.row_at = vec![NONE; problem.rows()];
+        self.row_front = vec![0; problem.rows()];
+        let mut pivots: Vec<(u32, Pivot)> = Vec::new();
+        let mut of_node = vec![Pivot::Rows(0, 0); symbolic.node_front.len()];
+        for body in 0..problem.bodies() as u32 {
+            of_node[body as usize] = Pivot::Body(body);
+        }
+        for (block, &node) in problem.blocks.iter().zip(&nodes.multiplier) {
+            if node == NONE {
+                continue;
+            }
+            of_node[node as usize] = Pivot::Rows(block.row, block.rows);
+            for r in 0..block.rows {
+                self.row_at[(block.row + r) as usize] = at(node) + r;
+                self.row_front[(block.row + r) as usize] = symbolic.node_front[node as usize];
+            }
+        }
+        for (f, front) in symbolic.fronts.iter().enumerate() {
+            for &node in symbolic.pivot_nodes(front) {
+                pivots.push((f as u32, of_node[node as usize]));
+            }
+        }
+        self.pivots = Lists::build(symbolic.fronts.len(), pivots);
+    }
+
+    fn place_couplings(
+        &mut self,
+        problem: &RowProblem,
+        interface: &InterfaceRows,
+        nodes: &Nodes,
+        symbolic: &Symbolic,
+    ) {
+        let mut couplings = Vec::new();
+        let mut add = |block: &RowBlock, bodies: &[u32], node: u32, interface: bool| {
+            for (k, &body) in bodies.iter().enumerate() {
+                let first = if symbolic.before(body, node) { body } else { node };
+                let front = symbolic.node_front[first as usize];
+                let local = |n| symbolic.local_of(front, n).expect("neighbours meet in a front");
+                couplings.push((
+                    front,
+                    Coupling {
+                        entry: block.entry + 6 * k as u32,
+                        stride: 6 * block.bodies,
+                        rows: block.rows,
+                        multiplier: local(node),
+                        body: local(body),
+                        interface,
+                    },
+                ));
+            }
+        };
+        for (block, &node) in problem.blocks.iter().zip(&nodes.multiplier) {
+            if node != NONE {
+                add(block, problem.bodies_of(block), node, false);
+            }
+        }
+        for (k, block) in interface.blocks.iter().enumerate() {
+            let bodies = &interface.block_bodies[block.body as usize..][..block.bodies as usize];
+            add(block, bodies, nodes.interface + k as u32, true);
+        }
+        self.couplings = Lists::build(symbolic.fronts.len(), couplings);
+    }
+
+    fn place_groups(&mut self, problem: &RowProblem, symbolic: &Symbolic) {
+        let mut groups = Vec::new();
+        for mut group in fold_groups(problem) {
+            let bodies = &problem.block_bodies[group.body as usize..][..group.bodies as usize];
+            let Some(first) = bodies.iter().copied().reduce(|a, b| if symbolic.before(a, b) { a } else { b })
+            else {
+                continue;
+            };
+            let front = symbolic.node_front[first as usize];
+            group.place = self.places.len() as u32;
+            for (k, &body) in bodies.iter().enumerate() {
+                let local = symbolic.local_of(front, body).expect("neighbours meet in a front");
+                self.places.push(Place { column: k as u32, local });
+            }
+            self.places[group.place as usize..].sort_by_key(|p| p.local);
+            self.row_front[group.row as usize..(group.row + group.rows) as usize].fill(front);
+            self.widest = self.widest.max(crate::linalg::kernels::pad(6 * group.bodies as usize));
+            self.most_rows = self.most_rows.max(group.rows as usize);
+            groups.push((front, group));
+        }
+        self.groups = Lists::build(symbolic.fronts.len(), groups);
+    }
+}
+
+/// Node numbers: bodies first, then multipliers, then the interface.
+struct Nodes {
+    /// Per block; NONE for folding blocks.
+    multiplier: Vec<u32>,
+    interface: u32,
+}
+
+fn add_nodes(problem: &RowProblem, interface: &InterfaceRows, graph: &mut BlockGraph) -> Nodes {
+    let bounded = |block: &RowBlock| {
+        (block.row..block.row + block.rows)
+            .any(|r| problem.lo[r as usize].is_finite() || problem.hi[r as usize].is_finite())
+    };
+    for _ in 0..problem.bodies() {
+        graph.node(6, NodeKind::Body, false);
+    }
+    let mut multiplier = Vec::with_capacity(problem.blocks.len());
+    for block in &problem.blocks {
+        let bodies = problem.bodies_of(block);
+        if block.rows == 0 {
+            multiplier.push(NONE);
+        } else if block.fold {
+            multiplier.push(NONE);
+            let dynamic = bounded(block);
+            for (k, &a) in bodies.iter().enumerate() {
+                graph.dynamic[a as usize] |= dynamic;
+                for &b in &bodies[..k] {
+                    graph.edge(a, b);
+                }
+            }
+        } else {
+            let node = graph.node(block.rows, NodeKind::Multiplier, bounded(block));
+            multiplier.push(node);
+            for &body in bodies {
+                graph.edge(node, body);
+            }
+        }
+    }
+    let first = graph.nodes() as u32;
+    for block in &interface.blocks {
+        let node = graph.node(block.rows, NodeKind::Interface, false);
+        for k in 0..block.bodies {
+            graph.edge(node, interface.block_bodies[(block.body + k) as usize]);
+        }
+    }
+    graph.finish();
+    Nodes { multiplier, interface: first }
+}
+
+/// Joins folding blocks that follow each other on the same bodies.
+fn fold_groups(problem: &RowProblem) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for block in problem.blocks.iter().filter(|b| b.fold && b.rows > 0) {
+        if let Some(last) = groups.last_mut() {
+            let bodies = |at: u32, n: u32| &problem.block_bodies[at as usize..(at + n) as usize];
+            let follows = last.row + last.rows == block.row
+                && last.entry + 6 * last.rows * last.bodies == block.entry
+                && bodies(last.body, last.bodies) == problem.bodies_of(block);
+            if follows {
+                last.rows += block.rows;
+                continue;
+            }
+        }
+        groups.push(Group {
+            row: block.row,
+            rows: block.rows,
+            entry: block.entry,
+            bodies: block.bodies,
+            place: 0,
+            body: block.body,
+        });
+    }
+    groups
+}
