@@ -8,7 +8,8 @@
 use super::Label;
 use super::SolveStats;
 use super::bpp::{self, Best, PivotMemory, PivotSettings};
-use super::ipm::{self, IpmMemory, IpmSettings};
+use super::ipm::{self, IpmMemory, IpmSettings, Pause};
+use super::residual;
 use super::system::PivotSystem;
 
 /// Settings of `auto` and of its parts.
@@ -48,7 +49,6 @@ pub struct Engine {
     pub best: Best,
     pivots: PivotMemory,
     ipm: IpmMemory,
-    crossover: Vec<Label>,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
     pivoting_failed: bool,
 }
@@ -104,32 +104,53 @@ impl Engine {
         stats
     }
 
+    /// Interior point; whenever its labels may be final, the exact point of those labels.
+    ///
+    /// A few pivots put degenerate rows right. The best residual wins, so a crossover can only help,
+    /// and a failed one lets the interior point go on.
     fn interior_then_crossover<S: PivotSystem>(
         &mut self,
         system: &mut S,
         settings: &Settings,
         stats: &mut SolveStats,
     ) {
+        let scale = residual::scale(system.b());
         let ipm_settings = IpmSettings {
             max_iterations: settings.max_iterations,
             target: settings.target,
             ..IpmSettings::default()
         };
-        let outcome = ipm::interior_point(system, &ipm_settings, &mut self.ipm, &mut self.best);
-        stats.ipm_iterations = outcome.iterations;
-        // Crossover: the exact point of the index set the interior point ended in. A few pivots put
-        // degenerate rows right; the best residual wins, so this can only help.
-        let pivot_settings = PivotSettings {
+        let crossover = PivotSettings {
             max_pivots: settings.crossover_pivots,
-            target: 1e-14_f64.max(1e-3 * settings.target),
+            target: 1e-3 * settings.target,
             progress: 1.0,
             ..PivotSettings::default()
         };
-        self.crossover.clear();
-        self.crossover.extend_from_slice(&self.best.labels);
-        let start = std::mem::take(&mut self.crossover);
-        let polish = bpp::pivot(system, &start, &pivot_settings, &mut self.pivots, &mut self.best);
-        self.crossover = start;
-        stats.pivots += polish.pivots;
+        let mut run = ipm::Run::new(system, &ipm_settings, &mut self.ipm);
+        loop {
+            let pause = run.proceed(system, &ipm_settings, &mut self.ipm, &mut self.best);
+            stats.ipm_iterations = run.iterations;
+            let labels = self.ipm.labels();
+            let polish = bpp::pivot(system, labels, &crossover, &mut self.pivots, &mut self.best);
+            stats.pivots += polish.pivots;
+            if self.best.residual <= settings.target * scale || pause != Pause::Settled {
+                break;
+            }
+        }
+        if self.best.residual > settings.tolerance * scale {
+            self.last_resort(system, settings, stats);
+        }
+    }
+
+    /// Pivoting at length from the best labels known, one row at a time where it cycles.
+    fn last_resort<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
+        let patient = PivotSettings {
+            max_pivots: settings.max_pivots,
+            target: settings.target,
+            ..PivotSettings::default()
+        };
+        let start = self.best.labels.clone();
+        let outcome = bpp::pivot(system, &start, &patient, &mut self.pivots, &mut self.best);
+        stats.pivots += outcome.pivots;
     }
 }

@@ -207,7 +207,7 @@ fn projected_residual<S: PivotSystem>(system: &mut S, memory: &mut PivotMemory, 
         residual::natural(&memory.clamped, &memory.w, system.lo(), system.hi())
     } else {
         // `w` belongs to the point before the projection; the sign tests still need it.
-        system.slack(&memory.clamped, &mut memory.slack);
+        system.honest_slack(&memory.clamped, &mut memory.slack);
         residual::natural(&memory.clamped, &memory.slack, system.lo(), system.hi())
     };
     best.offer(&memory.clamped, &memory.labels, r);

@@ -38,15 +38,6 @@ impl Default for IpmSettings {
     }
 }
 
-/// How an interior-point run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IpmOutcome {
-    /// Did the residual reach the target?
-    pub arrived: bool,
-    /// Iterations.
-    pub iterations: u32,
-}
-
 /// A side of the box: distances to the bound, multipliers, and the directions of both.
 #[derive(Clone, Debug, Default)]
 struct Side {
@@ -154,42 +145,142 @@ impl Side {
     }
 }
 
-/// Runs the interior point from a cold start; the best point goes into `best` (which is not reset).
-pub fn interior_point<S: PivotSystem>(
-    system: &mut S,
-    settings: &IpmSettings,
-    memory: &mut IpmMemory,
-    best: &mut Best,
-) -> IpmOutcome {
-    let scale = residual::scale(system.b());
-    let bounds = memory.start(system, settings);
-    let mut outcome = IpmOutcome::default();
-    let mut stalled = 0;
-    let mut lowest = f64::INFINITY;
-    loop {
-        let r = memory.residual(system, best);
-        if r <= settings.target * scale {
-            outcome.arrived = true;
-            return outcome;
+/// A run of the interior point from a cold start, which may be asked to go on.
+///
+/// The start guesses the size of the impulses from b. Jammed and nearly redundant rows answer with
+/// impulses many decades larger; a step that finds this out leaves the neighbourhood of the central
+/// path and the run starts again, once or twice, from impulses of that size.
+#[derive(Debug)]
+pub struct Run {
+    bounds: usize,
+    first_mu: f64,
+    scale: f64,
+    restarts: u32,
+    stall: Stall,
+    /// Below this residual a worsening step is believed to be round-off.
+    near: f64,
+    /// Iterations so far.
+    pub iterations: u32,
+}
+
+/// Why a run came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The residual reached the target.
+    Arrived,
+    /// The labels may be final; going on is possible.
+    Settled,
+    /// Nothing more to be had: iterations spent, no progress, or numbers broke down.
+    Spent,
+}
+
+impl Run {
+    /// Places the starting point.
+    pub fn new<S: PivotSystem>(system: &mut S, settings: &IpmSettings, memory: &mut IpmMemory) -> Self {
+        let bounds = memory.start(system, settings.start_margin, 0.0);
+        let scale = residual::scale(system.b());
+        Run {
+            bounds,
+            first_mu: memory.mu(bounds),
+            scale,
+            restarts: 0,
+            stall: Stall::default(),
+            near: NEAR * scale,
+            iterations: 0,
         }
-        // Round-off ends the run: no visible progress for a while, near the bottom or not.
-        stalled = if r < 0.9 * lowest { 0 } else { stalled + 1 };
-        lowest = lowest.min(r);
-        let mu = memory.mu(bounds);
-        let hopeless = stalled > 12 || !mu.is_finite() || (bounds > 0 && mu <= 1e-40);
-        if hopeless || outcome.iterations >= settings.max_iterations {
-            return outcome;
+    }
+
+    /// Iterates until there is something to say; the best point goes into `best` (which is not reset).
+    pub fn proceed<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        settings: &IpmSettings,
+        memory: &mut IpmMemory,
+        best: &mut Best,
+    ) -> Pause {
+        loop {
+            let r = memory.residual(system, best);
+            if r <= settings.target * self.scale {
+                return Pause::Arrived;
+            }
+            let mu = memory.mu(self.bounds);
+            let vanished = !mu.is_finite() || (self.bounds > 0 && mu <= 1e-40);
+            if vanished || self.iterations >= settings.max_iterations || self.stall.is_over(r) {
+                return Pause::Spent;
+            }
+            self.iterations += 1;
+            let Some((primal, dual)) = memory.newton_step(system, settings, self.bounds, mu) else {
+                return Pause::Spent;
+            };
+            // Close to the end a step that makes things worse may be round-off, and the labels at hand
+            // be the right ones. Whoever goes on regardless hears of it again a decade further down.
+            if r <= self.near && memory.worsens(system.diagonal(), self.bounds, primal, dual) {
+                self.near = 0.1 * r;
+                return Pause::Settled;
+            }
+            self.take_step(system, memory, mu, primal, dual);
         }
-        outcome.iterations += 1;
-        if !memory.newton_step(system, settings, bounds, mu) {
-            return outcome;
+    }
+
+    /// Advances, or starts again from larger impulses if the step leaves the central path.
+    fn take_step<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        memory: &mut IpmMemory,
+        mu: f64,
+        primal: f64,
+        dual: f64,
+    ) {
+        let next = memory.mu_after(self.bounds, primal, dual);
+        if next > LOST * mu.max(self.first_mu) && self.restarts < MAX_RESTARTS {
+            self.restarts += 1;
+            let size = memory.impulse_size(system, primal);
+            self.bounds = memory.start(system, 1.0, size);
+            self.first_mu = memory.mu(self.bounds);
+            self.stall = Stall::default();
+        } else {
+            memory.advance(primal, dual);
         }
     }
 }
 
+/// A step that multiplies μ by this has left the central path for good.
+const LOST: f64 = 1e3;
+
+/// Relative residual below which a step that does not improve the point ends the run.
+const NEAR: f64 = 1e-5;
+
+/// Starts beyond the first one.
+const MAX_RESTARTS: u32 = 3;
+
+/// Watches for the end of visible progress.
+#[derive(Debug, Default)]
+struct Stall {
+    lowest: Option<f64>,
+    since: u32,
+}
+
+impl Stall {
+    /// No lower residual for twenty iterations.
+    fn is_over(&mut self, r: f64) -> bool {
+        if self.lowest.is_none_or(|lowest| r < 0.9 * lowest) {
+            self.lowest = Some(r);
+            self.since = 0;
+        } else {
+            self.since += 1;
+        }
+        self.since >= 20
+    }
+}
+
 impl IpmMemory {
+    /// The labels the last iterate suggests.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
     /// Starting point: well inside the box, multipliers of one size. Returns the number of bounds.
-    fn start<S: PivotSystem>(&mut self, system: &mut S, settings: &IpmSettings) -> usize {
+    fn start<S: PivotSystem>(&mut self, system: &mut S, margin: f64, size: f64) -> usize {
         let n = system.rows();
         for buffer in [
             &mut self.lambda,
@@ -210,14 +301,14 @@ impl IpmMemory {
         self.active.extend(held.map(|(&lo, &hi)| !is_held(lo, hi)));
         self.sides[0].prepare(1.0, system.lo(), &self.active);
         self.sides[1].prepare(-1.0, system.hi(), &self.active);
-        let typical = self.typical_energy_root(system);
+        let typical = self.typical_energy_root(system).max(size);
         for i in 0..n {
             let (lo, hi) = (system.lo()[i], system.hi()[i]);
             if !self.active[i] {
                 self.lambda[i] = lo;
                 continue;
             }
-            let margin = (settings.start_margin * typical / root(system.diagonal()[i])).min(0.25 * (hi - lo));
+            let margin = (margin * typical / root(system.diagonal()[i])).min(0.25 * (hi - lo));
             self.lambda[i] = 0.0f64.max(lo + margin).min(hi - margin);
         }
         system.slack(&self.lambda, &mut self.w);
@@ -293,14 +384,45 @@ impl IpmMemory {
         sum / bounds.max(1) as f64
     }
 
-    /// One factorization, predictor, corrector, centrality correctors, step. False if it broke down.
+    /// Is the point after a step worse than the one at hand?
+    fn worsens(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> bool {
+        self.merit(diagonal, bounds, primal, dual) >= self.merit(diagonal, bounds, 0.0, 0.0)
+    }
+
+    /// μ after a step.
+    fn mu_after(&self, bounds: usize, primal: f64, dual: f64) -> f64 {
+        let mut sum = 0.0;
+        for side in &self.sides {
+            for i in 0..self.dl.len() {
+                if side.bounded[i] {
+                    let g = side.g[i] + primal * side.sign * self.dl[i];
+                    sum += g * (side.z[i] + dual * side.dz[i]);
+                }
+            }
+        }
+        sum / bounds.max(1) as f64
+    }
+
+    /// Largest |λ|√A_ii after a step, over the rows with a bound.
+    fn impulse_size<S: PivotSystem>(&self, system: &S, primal: f64) -> f64 {
+        let mut size = 0.0f64;
+        for i in 0..self.dl.len() {
+            if self.sides[0].bounded[i] || self.sides[1].bounded[i] {
+                size = size.max((self.lambda[i] + primal * self.dl[i]).abs() * root(system.diagonal()[i]));
+            }
+        }
+        size
+    }
+
+    /// One factorization, predictor, corrector, centrality correctors; the steps to take, or nothing
+    /// if the numbers broke down.
     fn newton_step<S: PivotSystem>(
         &mut self,
         system: &mut S,
         settings: &IpmSettings,
         bounds: usize,
         mu: f64,
-    ) -> bool {
+    ) -> Option<(f64, f64)> {
         self.factor(system);
         // Predictor: aim at μ = 0.
         for side in &mut self.sides {
@@ -330,10 +452,9 @@ impl IpmMemory {
             }
         }
         if !self.dl.iter().all(|x| x.is_finite()) {
-            return false;
+            return None;
         }
-        self.advance(primal, dual, mu);
-        true
+        Some(self.choose_steps(system.diagonal(), bounds, primal, dual, mu))
     }
 
     fn factor<S: PivotSystem>(&mut self, system: &mut S) {
@@ -426,11 +547,44 @@ impl IpmMemory {
         false
     }
 
-    fn advance(&mut self, primal: f64, dual: f64, mu: f64) {
+    /// Separate steps if they lead to a better point than the common one.
+    ///
+    /// In a quadratic program separate steps disturb A λ + b = z_lo − z_hi by the difference of the
+    /// steps times Δz; that mostly pays and sometimes ruins the run. Both points are known in advance,
+    /// so the smaller of √μ + ‖rd‖ (both √J in scaled rows) decides.
+    fn choose_steps(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64, mu: f64) -> (f64, f64) {
         // Stay off the boundary by a share that vanishes with μ.
         let keep = (1.0 - 10.0 * mu).max(0.995);
-        let primal = (keep * primal).min(1.0);
-        let dual = (keep * dual).min(1.0);
+        let (primal, dual) = ((keep * primal).min(1.0), (keep * dual).min(1.0));
+        let common = primal.min(dual);
+        if self.merit(diagonal, bounds, primal, dual) <= self.merit(diagonal, bounds, common, common) {
+            (primal, dual)
+        } else {
+            (common, common)
+        }
+    }
+
+    fn merit(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> f64 {
+        let [lower, upper] = &self.sides;
+        let (mut products, mut squares) = (0.0, 0.0);
+        for i in 0..self.dl.len() {
+            if !self.active[i] {
+                continue;
+            }
+            for side in &self.sides {
+                if side.bounded[i] {
+                    let g = side.g[i] + primal * side.sign * self.dl[i];
+                    products += g * (side.z[i] + dual * side.dz[i]);
+                }
+            }
+            // A Δλ − Δz_lo + Δz_hi = −rd, hence rd after the step:
+            let rd = (1.0 - primal) * self.rd[i] + (primal - dual) * (lower.dz[i] - upper.dz[i]);
+            squares += rd * rd / diagonal[i].max(f64::MIN_POSITIVE);
+        }
+        (products / bounds.max(1) as f64).max(0.0).sqrt() + (squares / self.dl.len().max(1) as f64).sqrt()
+    }
+
+    fn advance(&mut self, primal: f64, dual: f64) {
         for i in 0..self.lambda.len() {
             self.lambda[i] += primal * self.dl[i];
         }

@@ -80,7 +80,7 @@ pub fn judge<S: PivotSystem>(
 ) {
     w.clear();
     w.resize(lambda.len(), 0.0);
-    system.slack(lambda, w);
+    system.honest_slack(lambda, w);
     stats.residual = natural(lambda, w, system.lo(), hi);
     stats.residual_relative = relative(stats.residual, system.b());
     stats.residual_energy = energy(lambda, w, system.lo(), hi, system.diagonal());

@@ -30,6 +30,11 @@ pub trait PivotSystem {
     /// Numeric factorizations so far.
     fn factorizations(&self) -> u32;
 
+    /// w of a point for the residual, by the most accurate way this form has; w = A λ + b if no better.
+    fn honest_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
+        self.slack(lambda, w);
+    }
+
     /// w = A λ + b.
     fn slack(&mut self, lambda: &[f64], w: &mut [f64]) {
         self.multiply(lambda, w);
