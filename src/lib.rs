@@ -12,6 +12,7 @@ pub mod settings;
 pub mod solver;
 #[path = "../systems/mod.rs"]
 pub mod systems;
+pub mod testing;
 pub mod work;
 
 pub use physics::Physics;

@@ -1,6 +1,7 @@
 //! What every constraint entity carries besides its own component.
 
 use crate::solver::Label;
+use glam::DVec3;
 
 /// Rank of a constraint in creation order; written by the engine when it first sees the entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,4 +28,29 @@ impl RowImpulses {
     pub fn lambda(&self, key: u32) -> f64 {
         self.0.iter().find(|r| r.key == key).map_or(0.0, |r| r.lambda)
     }
+}
+
+/// What a constraint puts on its last body, averaged over the last step. Spawn it with a joint to have it written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JointForce {
+    /// N, world frame.
+    pub force: DVec3,
+    /// N·m about the joint's anchor, world frame.
+    pub torque: DVec3,
+}
+
+/// Lets a constraint break: when its force or its torque exceeds these, it is taken out and gets [`Broken`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Breakable {
+    /// Greatest force (N).
+    pub force: f64,
+    /// Greatest torque about the joint's anchor (N·m).
+    pub torque: f64,
+}
+
+/// The constraint has given way and writes no rows any more. Remove the component to mend it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Broken {
+    /// What broke it.
+    pub by: JointForce,
 }

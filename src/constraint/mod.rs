@@ -8,12 +8,45 @@
 //!
 //! Built-in joints and contacts come through this same door.
 
+mod anchored;
+pub mod axis;
+pub mod ball;
+pub mod cable;
+pub mod cylindrical;
+pub mod distance;
+pub mod fixed;
+pub mod frame;
+pub mod gear;
+pub mod planar;
+pub mod point_on_line;
+pub mod prismatic;
+pub mod pulley;
+pub mod revolute;
 pub mod row;
+pub mod universal;
 pub mod view;
+pub mod wheel;
 
-pub use row::{Bounds, Row, RowWriter, Twist};
+pub use axis::{Axis, Limits, Motor, RotationMotor};
+pub use ball::Ball;
+pub use cable::{Cable, Rod};
+pub use cylindrical::Cylindrical;
+pub use distance::{Distance, Rope, SpringDamper};
+pub use fixed::Fixed;
+pub use frame::{Frame, Frames, Pose};
+pub use gear::{Differential, Gear, GearTrain, GearWheel, RackPinion};
+pub use planar::Planar;
+pub use point_on_line::PointOnLine;
+pub use prismatic::Prismatic;
+pub use pulley::{PulleyRope, RopePoint, Winch};
+pub use revolute::Revolute;
+pub use row::{Bounds, Row, RowWriter, Softness, Stiffness, Twist};
+pub use universal::Universal;
 pub use view::BodyView;
+pub use wheel::Wheel;
 
+use crate::components::RowImpulses;
+use glam::DVec3;
 use hecs::Entity;
 
 /// Something that ties `N` bodies together (two, unless said otherwise).
@@ -25,6 +58,16 @@ pub trait Constraint<const N: usize = 2>: Send + Sync + 'static {
 
     /// Writes the rows for the current state of the bodies. The number of rows may change from step to step.
     fn write_rows(&self, bodies: [&BodyView; N], out: &mut RowWriter<'_, N>);
+
+    /// Called once per step before the rows are written, for constraints that keep a state of their own: rope on
+    /// a drum, wear, a length that changes. `last` holds the impulses of the last step.
+    fn advance(&mut self, _bodies: [&BodyView; N], _last: &RowImpulses, _dt: f64) {}
+
+    /// The world point at which the force of the constraint on its **last** body is reported
+    /// ([`crate::components::JointForce`]): the centre of mass unless told otherwise.
+    fn anchor(&self, bodies: [&BodyView; N]) -> DVec3 {
+        bodies.last().map_or(DVec3::ZERO, |b| b.position)
+    }
 
     /// May the tied bodies touch each other? Jointed bodies usually overlap, so the default is no.
     fn collide(&self) -> bool {

@@ -162,6 +162,7 @@ pub struct RowWriter<'a, const N: usize = 2> {
     last: &'a RowImpulses,
     rows: &'a mut Vec<Row<N>>,
     stiffness: &'a mut Vec<(usize, Stiffness)>,
+    share: f64,
 }
 
 /// Geometric stiffness of one body due to a constraint, at its centre of mass: dF = −K dq.
@@ -184,7 +185,31 @@ impl<'a, const N: usize> RowWriter<'a, N> {
         rows: &'a mut Vec<Row<N>>,
         stiffness: &'a mut Vec<(usize, Stiffness)>,
     ) -> RowWriter<'a, N> {
-        RowWriter { dt, last, rows, stiffness }
+        RowWriter { dt, last, rows, stiffness, share: 0.0 }
+    }
+
+    /// The same writer for an engine that takes `share`·h²·K of the geometric stiffness into the mass blocks; zero,
+    /// as in [`RowWriter::new`], stands for none.
+    pub fn with_stiffness_share(mut self, share: f64) -> RowWriter<'a, N> {
+        self.share = share;
+        self
+    }
+
+    /// Is geometric stiffness asked for? If not, working it out is wasted.
+    pub fn implicit_stiffness(&self) -> bool {
+        self.share > 0.0
+    }
+
+    /// β: the engine adds β h² K to the mass blocks. For constraints that tie bodies to each other by rows
+    /// J (v⁺ − v) + C λ = 0 with 1/C = β h² k.
+    pub fn stiffness_share(&self) -> f64 {
+        self.share
+    }
+
+    /// The force (N) that rows 0, 1 and 2 carried in the last step: what a joint with three rows along the
+    /// world's axes put on its second body.
+    pub fn last_force(&self) -> DVec3 {
+        DVec3::new(self.last_impulse(0), self.last_impulse(1), self.last_impulse(2)) / self.dt
     }
 
     /// The step (s).

@@ -34,6 +34,11 @@ impl BodyView {
         inertia: DMat3::IDENTITY,
     };
 
+    /// Do impulses move it?
+    pub fn is_dynamic(&self) -> bool {
+        self.kind == BodyKind::Dynamic
+    }
+
     /// A point of the body frame, in the world.
     pub fn point(&self, local: DVec3) -> DVec3 {
         self.position + self.rotation * local
