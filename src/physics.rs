@@ -114,6 +114,13 @@ impl Physics {
         }
     }
 
+    /// Sets the clock and forgets what buffers remember of the steps since.
+    pub(crate) fn restart(&mut self, step: u64, time: f64, next_constraint: u64) {
+        self.report = StepReport { step, time, ..StepReport::default() };
+        self.work.next_constraint = next_constraint;
+        self.work.forget();
+    }
+
     /// What the last step had to say.
     pub fn report(&self) -> &StepReport {
         &self.report

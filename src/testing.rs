@@ -1,4 +1,8 @@
-//! Checks for your own constraints, the same that the built-in ones pass.
+//! For tests, ours and users': checks for your own constraints (the same that the built-in ones pass), and the hash of a state.
+
+mod state_hash;
+
+pub use state_hash::state_hash;
 
 use crate::components::RowImpulses;
 use crate::constraint::{BodyView, Constraint, Row, RowWriter, Softness};

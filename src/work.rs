@@ -35,6 +35,17 @@ pub struct Work {
     pub jointed_pairs: Vec<(u32, u32)>,
 }
 
+impl Work {
+    /// Drops whatever could let the steps before a restore show in the steps after it: solvers remember factors and
+    /// habits. Numbering and memory of bodies stay.
+    pub fn forget(&mut self) {
+        self.islands.clear();
+        self.old_islands.clear();
+        self.spare_islands.clear();
+        self.bodies.known.fill(false);
+    }
+}
+
 /// A body on which no row acts.
 pub const NO_ISLAND: u32 = u32::MAX;
 

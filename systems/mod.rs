@@ -36,6 +36,7 @@ use crate::schedule::{Pipeline, Stage::*};
 pub fn step_pipeline() -> Pipeline {
     Pipeline::new()
         .stage(Guard, "guard", guard::quarantine_bad_state)
+        .stage(Motion, "previous poses", motion::keep_previous_poses)
         .stage(Motion, "motion", motion::follow_targets)
         .stage(Forces, "gravity", forces::apply_gravity) // open to users
         .stage(Gather, "gather", gather::gather_forces) // p of (4)

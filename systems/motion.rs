@@ -1,8 +1,19 @@
-//! Kinematic bodies follow their targets.
+//! Before the step: poses are kept for interpolation, kinematic bodies follow their targets.
 
-use crate::components::{AngularVelocity, BodyIndex, BodyKind, KinematicTarget, LinearVelocity};
+use crate::components::{
+    AngularVelocity, BodyIndex, BodyKind, KinematicTarget, LinearVelocity, Position, PreviousPose, Rotation,
+};
 use crate::schedule::Step;
 use glam::{DQuat, DVec3};
+
+/// Keeps the pose before the step for those who draw between steps.
+pub fn keep_previous_poses(step: &mut Step<'_>) {
+    if step.work.substep.0 == 0 {
+        for (x, q, previous) in step.world.query_mut::<(&Position, &Rotation, &mut PreviousPose)>() {
+            *previous = PreviousPose { position: x.0, rotation: q.0 };
+        }
+    }
+}
 
 /// Gives every kinematic body with a target the velocity that takes it there in this step.
 pub fn follow_targets(step: &mut Step<'_>) {

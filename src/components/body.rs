@@ -85,6 +85,16 @@ pub struct KinematicTarget {
     pub rotation: DQuat,
 }
 
+/// The pose before the last step, for drawing between steps ([`crate::clock::interpolated_pose`]). Give it to the
+/// bodies you draw; the engine keeps it up to date and never reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PreviousPose {
+    /// World position of the centre of mass.
+    pub position: DVec3,
+    /// World orientation.
+    pub rotation: DQuat,
+}
+
 /// Where the author's origin lies, in the body frame (m); zero where the component is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]

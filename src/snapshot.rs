@@ -1,0 +1,289 @@
+//! Save and restore: the dynamic state only, compact, versioned, bit-exact.
+//!
+//! A snapshot holds what the next step depends on and the game does not set itself: clock, poses, velocities,
+//! quarantine, and every constraint's stored impulses and labels (the warm start). Shapes, masses and the constraints'
+//! own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
+//! of threads.
+
+use crate::components::*;
+use crate::physics::Physics;
+use crate::solver::Label;
+use glam::{DQuat, DVec3};
+use hecs::{Entity, World};
+
+const MAGIC: [u8; 4] = *b"TBSN";
+const VERSION: u32 = 1;
+
+/// A saved state; plain bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot(Vec<u8>);
+
+/// Why a snapshot cannot be restored. The world is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// These bytes are no snapshot.
+    #[error("not a snapshot: {0}")]
+    Malformed(&'static str),
+    /// It was written by another version of the format.
+    #[error("the snapshot has format {found}, this build reads format {VERSION}; take a new one")]
+    Version {
+        /// The format it has.
+        found: u32,
+    },
+    /// An entity of the snapshot is gone.
+    #[error(
+        "{entity:?} is in the snapshot but no longer in the world; spawn it again (`World::spawn_at`) first"
+    )]
+    Missing {
+        /// Who is gone.
+        entity: Entity,
+    },
+}
+
+impl Snapshot {
+    /// The bytes, to be kept or sent.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// A snapshot from bytes; they are checked when it is restored.
+    pub fn from_bytes(bytes: Vec<u8>) -> Snapshot {
+        Snapshot(bytes)
+    }
+}
+
+impl Physics {
+    /// Saves the dynamic state of all bodies and constraints.
+    pub fn snapshot(&self, world: &World) -> Snapshot {
+        let mut out = Writer(Vec::new());
+        out.0.extend(MAGIC);
+        out.u32(VERSION);
+        out.u64(self.report().step);
+        out.f64(self.report().time);
+        out.u64(self.work.next_constraint);
+        write_bodies(world, &mut out);
+        write_impulses(world, &mut out);
+        Snapshot(out.0)
+    }
+
+    /// Puts every body and constraint of the snapshot back. Entities that came later are left as they are.
+    ///
+    /// # Errors
+    /// If the bytes are no snapshot, or an entity of it is gone; then nothing is changed.
+    pub fn restore(&mut self, world: &mut World, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        let state = State::read(&snapshot.0)?;
+        state.check(world)?;
+        state.apply(world);
+        self.restart(state.step, state.time, state.next_constraint);
+        Ok(())
+    }
+}
+
+/// State of one body; 120 bytes in the file.
+struct BodyState {
+    entity: Entity,
+    quarantined: bool,
+    position: DVec3,
+    rotation: DQuat,
+    linear: DVec3,
+    angular: DVec3,
+}
+
+struct ConstraintState {
+    entity: Entity,
+    index: u64,
+    rows: Vec<RowImpulse>,
+}
+
+struct State {
+    step: u64,
+    time: f64,
+    next_constraint: u64,
+    bodies: Vec<BodyState>,
+    constraints: Vec<ConstraintState>,
+}
+
+fn write_bodies(world: &World, out: &mut Writer) {
+    type Saved<'a> = (
+        Entity,
+        &'a Position,
+        &'a Rotation,
+        &'a LinearVelocity,
+        &'a AngularVelocity,
+        &'a BodyIndex,
+        hecs::Satisfies<&'a Quarantined>,
+    );
+    let mut query = world.query::<Saved<'_>>();
+    let count = query.iter().count();
+    let start = out.0.len() + 4;
+    out.u32(count as u32);
+    out.0.resize(start + count * BodyState::BYTES, 0);
+    for (entity, x, q, v, w, index, quarantined) in query.iter() {
+        // Bodies in creation order, whatever order the query has; a stray index cannot reach beyond the buffer.
+        let at = start + index.0 as usize * BodyState::BYTES;
+        let Some(place) = out.0.get_mut(at..at + BodyState::BYTES) else { continue };
+        let numbers = x.0.to_array().into_iter().chain(q.0.to_array());
+        let numbers = numbers.chain(v.0.to_array()).chain(w.0.to_array()).map(f64::to_bits);
+        let words = [entity.to_bits().get(), u64::from(quarantined)].into_iter().chain(numbers);
+        for (bytes, word) in place.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+}
+
+fn write_impulses(world: &World, out: &mut Writer) {
+    let mut query = world.query::<(Entity, &ConstraintIndex, &RowImpulses)>();
+    let mut all: Vec<(u64, Entity, &RowImpulses)> = query.iter().map(|(e, i, r)| (i.0, e, r)).collect();
+    all.sort_unstable_by_key(|&(index, entity, _)| (index, entity.to_bits()));
+    out.u32(all.len() as u32);
+    for (index, entity, rows) in all {
+        out.u64(entity.to_bits().get());
+        out.u64(index);
+        out.u32(rows.0.len() as u32);
+        for row in &rows.0 {
+            out.u32(row.key << 2 | row.label as u32);
+            out.f64(row.lambda);
+        }
+    }
+}
+
+impl BodyState {
+    const BYTES: usize = 8 + 8 + 13 * 8;
+
+    fn read(input: &mut Reader<'_>) -> Result<BodyState, SnapshotError> {
+        let entity = input.entity()?;
+        let quarantined = input.u64()? != 0;
+        let position = input.vec3()?;
+        let rotation = DQuat::from_xyzw(input.f64()?, input.f64()?, input.f64()?, input.f64()?);
+        Ok(BodyState {
+            entity,
+            quarantined,
+            position,
+            rotation,
+            linear: input.vec3()?,
+            angular: input.vec3()?,
+        })
+    }
+}
+
+impl State {
+    fn read(bytes: &[u8]) -> Result<State, SnapshotError> {
+        let mut input = Reader(bytes);
+        if input.take::<4>()? != MAGIC {
+            return Err(SnapshotError::Malformed("it does not begin like one"));
+        }
+        let found = input.u32()?;
+        if found != VERSION {
+            return Err(SnapshotError::Version { found });
+        }
+        let (step, time, next_constraint) = (input.u64()?, input.f64()?, input.u64()?);
+        let bodies = input.list(BodyState::BYTES, BodyState::read)?;
+        let constraints = input.list(20, |input| {
+            let (entity, index) = (input.entity()?, input.u64()?);
+            let rows = input.list(12, Reader::row)?;
+            Ok(ConstraintState { entity, index, rows })
+        })?;
+        if !input.0.is_empty() {
+            return Err(SnapshotError::Malformed("it goes on after its end"));
+        }
+        Ok(State { step, time, next_constraint, bodies, constraints })
+    }
+
+    fn check(&self, world: &World) -> Result<(), SnapshotError> {
+        for body in &self.bodies {
+            if !world.satisfies::<(&Position, &Rotation, &LinearVelocity, &AngularVelocity)>(body.entity) {
+                return Err(SnapshotError::Missing { entity: body.entity });
+            }
+        }
+        match self.constraints.iter().find(|c| !world.contains(c.entity)) {
+            Some(constraint) => Err(SnapshotError::Missing { entity: constraint.entity }),
+            None => Ok(()),
+        }
+    }
+
+    fn apply(self: &State, world: &mut World) {
+        type Target<'a> =
+            (&'a mut Position, &'a mut Rotation, &'a mut LinearVelocity, &'a mut AngularVelocity);
+        for body in &self.bodies {
+            if let Ok((x, q, v, w)) = world.query_one_mut::<Target<'_>>(body.entity) {
+                (x.0, q.0, v.0, w.0) = (body.position, body.rotation, body.linear, body.angular);
+            }
+            let out = world.satisfies::<&Quarantined>(body.entity);
+            if body.quarantined && !out {
+                let _ = world.insert_one(body.entity, Quarantined);
+            } else if out && !body.quarantined {
+                let _ = world.remove_one::<Quarantined>(body.entity);
+            }
+        }
+        for constraint in &self.constraints {
+            if let Ok(impulses) = world.query_one_mut::<&mut RowImpulses>(constraint.entity) {
+                impulses.0.clone_from(&constraint.rows);
+            } else {
+                let new = (ConstraintIndex(constraint.index), RowImpulses(constraint.rows.clone()));
+                let _ = world.insert(constraint.entity, new);
+            }
+        }
+    }
+}
+
+/// Little-endian numbers, one after another.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, x: u32) {
+        self.0.extend(x.to_le_bytes());
+    }
+    fn u64(&mut self, x: u64) {
+        self.0.extend(x.to_le_bytes());
+    }
+    fn f64(&mut self, x: f64) {
+        self.0.extend(x.to_le_bytes());
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+        let (head, tail) = self.0.split_first_chunk().ok_or(SnapshotError::Malformed("it ends too early"))?;
+        self.0 = tail;
+        Ok(*head)
+    }
+    fn u32(&mut self) -> Result<u32, SnapshotError> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+    fn u64(&mut self) -> Result<u64, SnapshotError> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+    fn f64(&mut self) -> Result<f64, SnapshotError> {
+        Ok(f64::from_le_bytes(self.take()?))
+    }
+    fn vec3(&mut self) -> Result<DVec3, SnapshotError> {
+        Ok(DVec3::new(self.f64()?, self.f64()?, self.f64()?))
+    }
+    fn entity(&mut self) -> Result<Entity, SnapshotError> {
+        Entity::from_bits(self.u64()?).ok_or(SnapshotError::Malformed("it names an entity that cannot be"))
+    }
+    fn row(&mut self) -> Result<RowImpulse, SnapshotError> {
+        let packed = self.u32()?;
+        let label = match packed & 3 {
+            0 => Label::Free,
+            1 => Label::Lower,
+            2 => Label::Upper,
+            _ => return Err(SnapshotError::Malformed("it has a row label that cannot be")),
+        };
+        Ok(RowImpulse { key: packed >> 2, lambda: self.f64()?, label })
+    }
+    /// A counted list; the count is checked against what is left, so that it cannot ask for memory it has no right to.
+    fn list<T>(
+        &mut self,
+        least: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, SnapshotError>,
+    ) -> Result<Vec<T>, SnapshotError> {
+        let count = self.u32()? as usize;
+        if count.saturating_mul(least) > self.0.len() {
+            return Err(SnapshotError::Malformed("it promises more than it holds"));
+        }
+        (0..count).map(|_| read(self)).collect()
+    }
+}
