@@ -1,13 +1,14 @@
 //! Save and restore: the dynamic state only, compact, versioned, bit-exact.
 //!
 //! A snapshot holds what the next step depends on and the game does not set itself: clock, poses, velocities,
-//! quarantine, and every constraint's stored impulses and labels (the warm start). Shapes, masses and the constraints'
+//! quarantine, every constraint's stored impulses and labels (the warm start), and what solvers remember. Shapes, masses and the constraints'
 //! own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
 //! of threads.
 
 use crate::components::*;
 use crate::physics::Physics;
 use crate::solver::Label;
+use crate::work::Island;
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
@@ -63,6 +64,10 @@ impl Physics {
         out.u64(self.work.next_constraint);
         write_bodies(world, &mut out);
         write_impulses(world, &mut out);
+        let failed = self.work.islands.iter().filter(|i| i.solver.pivoting_failed());
+        let failed: Vec<u32> = failed.filter_map(|i| i.bodies.first().copied()).collect();
+        out.u32(failed.len() as u32);
+        failed.into_iter().for_each(|slot| out.u32(slot));
         Snapshot(out.0)
     }
 
@@ -75,6 +80,7 @@ impl Physics {
         state.check(world)?;
         state.apply(world);
         self.restart(state.step, state.time, state.next_constraint);
+        self.work.islands.extend(state.pivoting_failed.iter().map(|&slot| remembered(slot)));
         Ok(())
     }
 }
@@ -101,6 +107,15 @@ struct State {
     next_constraint: u64,
     bodies: Vec<BodyState>,
     constraints: Vec<ConstraintState>,
+    /// Smallest bodies of the groups whose solver has to remember that pivoting failed.
+    pivoting_failed: Vec<u32>,
+}
+
+/// A group of which only the smallest body and the solver's memory are known; the graph stage fills in the rest.
+fn remembered(slot: u32) -> Island {
+    let mut island = Island { bodies: vec![slot], ..Island::default() };
+    island.solver.set_pivoting_failed(true);
+    island
 }
 
 fn write_bodies(world: &World, out: &mut Writer) {
@@ -183,10 +198,11 @@ impl State {
             let rows = input.list(12, Reader::row)?;
             Ok(ConstraintState { entity, index, rows })
         })?;
+        let pivoting_failed = input.list(4, Reader::u32)?;
         if !input.0.is_empty() {
             return Err(SnapshotError::Malformed("it goes on after its end"));
         }
-        Ok(State { step, time, next_constraint, bodies, constraints })
+        Ok(State { step, time, next_constraint, bodies, constraints, pivoting_failed })
     }
 
     fn check(&self, world: &World) -> Result<(), SnapshotError> {

@@ -50,7 +50,7 @@ pub struct Engine {
     pivots: PivotMemory,
     ipm: IpmMemory,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
-    pivoting_failed: bool,
+    pub(super) pivoting_failed: bool,
 }
 
 impl Engine {

@@ -37,6 +37,17 @@ impl RowSolver {
         self.method = method;
     }
 
+    /// All that the solver remembers of earlier solves that can change the bits of the next one: whether pivoting
+    /// failed at the last attempt. Whoever saves a state saves this too.
+    pub fn pivoting_failed(&self) -> bool {
+        self.engine.pivoting_failed
+    }
+
+    /// Puts that memory back.
+    pub fn set_pivoting_failed(&mut self, failed: bool) {
+        self.engine.pivoting_failed = failed;
+    }
+
     /// Solves one problem.
     pub fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
         if !is_well_formed(problem) {
