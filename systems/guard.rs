@@ -80,7 +80,7 @@ fn gather_state(step: &mut Step<'_>) -> bool {
         return false;
     }
     for (entity, slot, quantity) in bad {
-        freeze(step.world, bodies, entity, slot as usize);
+        freeze(step.world, bodies, entity, slot as usize, step.settings.max_position);
         step.report.trouble(Trouble::Quarantined { entity, quantity });
     }
     true
@@ -144,17 +144,17 @@ fn is_positive_definite(m: DMat3) -> bool {
     m.x_axis.x > 0.0 && minor > 0.0 && m.determinant() > 0.0
 }
 
-/// Takes a body out: last good pose (or whatever of its state is finite), no velocity.
-fn freeze(world: &mut World, bodies: &mut Bodies, entity: Entity, slot: usize) {
-    let finite = |v: DVec3| if v.is_finite() { v } else { DVec3::ZERO };
+/// Takes a body out: last good pose (if it never had one: what of its pose can be used), no velocity.
+fn freeze(world: &mut World, bodies: &mut Bodies, entity: Entity, slot: usize, max_position: f64) {
+    let usable = |x: DVec3| if x.abs().max_element() <= max_position { x } else { DVec3::ZERO };
     let mut held = bodies.view[slot];
     if !bodies.known[slot] {
         held = BodyView::WORLD;
         if let Ok((position, rotation)) = world.query_one_mut::<(&Position, &Rotation)>(entity) {
-            held.position = finite(position.0);
+            held.position = if position.0.is_finite() { usable(position.0) } else { DVec3::ZERO };
             let q = rotation.0;
-            let usable = q.is_finite() && q.length_squared() > 1e-12;
-            held.rotation = if usable { q.normalize() } else { DQuat::IDENTITY };
+            let has_length = q.is_finite() && q.length_squared() > 1e-12;
+            held.rotation = if has_length { q.normalize() } else { DQuat::IDENTITY };
         }
     }
     bodies.view[slot] = held;
