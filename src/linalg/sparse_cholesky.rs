@@ -18,6 +18,9 @@ const NONE: usize = usize::MAX;
 /// A pivot below this share of the original diagonal is round-off (n·ε for n of a few thousand).
 const PIVOT_FLOOR: f64 = 1e-14;
 
+/// A pivot this far below zero, relative to the largest diagonal entry, is not round-off.
+const NEGATIVE: f64 = 1e-8;
+
 /// Symbolic and numeric factor of a principal submatrix; memory is kept from one call to the next.
 #[derive(Clone, Debug, Default)]
 pub struct SparseCholesky {
@@ -36,6 +39,8 @@ pub struct SparseCholesky {
     stack: Vec<usize>,
     y: Vec<f64>,
     dropped: usize,
+    first_negative: Option<usize>,
+    largest: f64,
 }
 
 impl SparseCholesky {
@@ -95,6 +100,8 @@ impl SparseCholesky {
     pub fn factor(&mut self, a: &CsMat<f64>, shift: Option<&[f64]>) {
         let n = self.order.len();
         self.dropped = 0;
+        self.first_negative = None;
+        self.largest = 0.0;
         self.flag.fill(NONE);
         self.column_fill.copy_from_slice(&self.column_start[..n]);
         self.y.fill(0.0);
@@ -125,6 +132,7 @@ impl SparseCholesky {
                 }
             }
             let mut pivot = original;
+            self.largest = self.largest.max(original.abs());
             for t in top..n {
                 let i = self.pattern[t];
                 let yi = self.y[i];
@@ -144,6 +152,10 @@ impl SparseCholesky {
                 pivot
             } else {
                 self.dropped += 1;
+                let definite = pivot >= -NEGATIVE * original.abs().max(self.largest);
+                if !definite && self.first_negative.is_none() {
+                    self.first_negative = Some(row);
+                }
                 f64::INFINITY
             };
         }
@@ -181,6 +193,11 @@ impl SparseCholesky {
     /// Entries of L below the diagonal.
     pub fn fill(&self) -> usize {
         self.value.len()
+    }
+
+    /// The first row of A whose pivot was negative beyond round-off: A is then not semidefinite.
+    pub fn first_negative(&self) -> Option<usize> {
+        self.first_negative
     }
 
     /// Pivots that were at round-off level: the rank deficiency seen.

@@ -5,12 +5,13 @@
 //! arrives. So: try the warm index set, go on as long as the violators fall, and remember whether
 //! that worked.
 
-use super::Label;
-use super::SolveStats;
 use super::bpp::{self, Best, PivotMemory, PivotSettings};
 use super::ipm::{self, IpmMemory, IpmSettings, Pause};
+use super::pgs::{self, PgsMemory, PgsSettings};
+use super::pgs_sm::{self, PgsSmSettings};
 use super::residual;
 use super::system::PivotSystem;
+use super::{Label, Method, Solution, SolveStats};
 
 /// Settings of `auto` and of its parts.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct Settings {
     pub warm_pivots: u32,
     /// Pivots of `bpp` on its own.
     pub max_pivots: u32,
+    /// Sweeps of `pgs` (1,000 in 000 Table 1).
+    pub max_sweeps: u32,
     /// Iterations of the interior point.
     pub max_iterations: u32,
     /// Pivots of the crossover from an interior point to an exact index set.
@@ -36,6 +39,7 @@ impl Default for Settings {
             target: 1e-11,
             warm_pivots: 8,
             max_pivots: 50,
+            max_sweeps: 1000,
             max_iterations: 60,
             crossover_pivots: 4,
         }
@@ -49,6 +53,7 @@ pub struct Engine {
     pub best: Best,
     pivots: PivotMemory,
     ipm: IpmMemory,
+    pgs: PgsMemory,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
     pub(super) pivoting_failed: bool,
 }
@@ -79,6 +84,31 @@ impl Engine {
         stats
     }
 
+    /// Projected Gauss–Seidel from `guess`.
+    pub fn pgs<S: PivotSystem>(&mut self, system: &mut S, guess: &[f64], settings: &Settings) -> SolveStats {
+        self.best.reset();
+        let sweeps = PgsSettings { max_sweeps: settings.max_sweeps, ..PgsSettings::default() };
+        let count = pgs::sweep_until(system, guess, &sweeps, &mut self.pgs, &mut self.best);
+        SolveStats { pivots: count, ..SolveStats::default() }
+    }
+
+    /// Gauss–Seidel with subspace minimisation from `guess`.
+    pub fn pgs_sm<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        guess: &[f64],
+        settings: &Settings,
+    ) -> SolveStats {
+        self.best.reset();
+        let subspaces = PgsSmSettings {
+            max_solves: settings.max_pivots,
+            target: settings.target,
+            ..PgsSmSettings::default()
+        };
+        let count = pgs_sm::subspace_minimisation(system, guess, &subspaces, &mut self.pgs, &mut self.best);
+        SolveStats { pivots: count, ..SolveStats::default() }
+    }
+
     /// Warm pivoting, then interior point if that stalls.
     pub fn auto<S: PivotSystem>(
         &mut self,
@@ -102,6 +132,26 @@ impl Engine {
             self.interior_then_crossover(system, settings, &mut stats);
         }
         stats
+    }
+
+    /// Runs one method over a system; what it found is in `best`.
+    ///
+    /// The substructuring methods (`schur-*`, `fbic`) are driven by the coupling over partitions. Asked
+    /// of a single problem they have nothing to couple and are answered by `auto`.
+    pub fn run<S: PivotSystem>(
+        &mut self,
+        method: Method,
+        system: &mut S,
+        start: &Solution,
+        settings: &Settings,
+    ) -> SolveStats {
+        match method {
+            Method::Bpp => self.bpp(system, &start.labels, settings),
+            Method::Ipm => self.ipm(system, settings),
+            Method::Pgs => self.pgs(system, &start.lambda, settings),
+            Method::PgsSm => self.pgs_sm(system, &start.lambda, settings),
+            _ => self.auto(system, &start.labels, settings),
+        }
     }
 
     /// Interior point; whenever its labels may be final, the exact point of those labels.

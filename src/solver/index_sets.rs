@@ -55,6 +55,17 @@ pub fn legalise(labels: &mut Vec<Label>, lo: &[f64], hi: &[f64]) {
     }
 }
 
+/// Labels of an impulse vector: tight where it touches or leaves a bound.
+pub fn labels_of(lambda: &[f64], lo: &[f64], hi: &[f64]) -> Vec<Label> {
+    let bounds = lo.iter().zip(hi);
+    let label = |(&l, (&lo, &hi)): (&f64, (&f64, &f64))| match l {
+        _ if is_held(lo, hi) || l <= lo => Label::Lower,
+        _ if l >= hi => Label::Upper,
+        _ => Label::Free,
+    };
+    lambda.iter().zip(bounds).map(label).collect()
+}
+
 /// The label row `i` should change to, if it violates the one it has.
 #[inline]
 fn better_label(

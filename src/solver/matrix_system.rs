@@ -138,4 +138,17 @@ impl PivotSystem for MatrixSystem<'_> {
         }
         self.slack(lambda, w);
     }
+
+    fn sweep(&mut self, lambda: &mut [f64]) {
+        let (problem, memory) = (self.problem, &*self.memory);
+        for (i, row) in problem.a.outer_iterator().enumerate() {
+            let w: f64 = problem.b[i] + row.iter().map(|(j, &a)| a * lambda[j]).sum::<f64>();
+            lambda[i] = gauss_seidel(lambda[i], w, memory.diagonal[i], problem.lo[i], memory.hi[i]);
+        }
+    }
+}
+
+/// λ of one row after its turn.
+pub(crate) fn gauss_seidel(lambda: f64, w: f64, a: f64, lo: f64, hi: f64) -> f64 {
+    if a > 0.0 { (lambda - w / a).max(lo).min(hi) } else { lambda }
 }

@@ -17,12 +17,16 @@
 
 pub mod auto;
 pub mod bpp;
+pub mod files;
 #[doc(hidden)]
 pub mod generate;
 pub mod index_sets;
 pub mod ipm;
+pub mod matrix_solver;
 pub mod matrix_system;
 pub mod mixed;
+pub mod pgs;
+pub mod pgs_sm;
 pub mod problem;
 pub mod residual;
 pub mod row_solver;
@@ -30,6 +34,7 @@ pub mod row_system;
 pub mod system;
 
 pub use auto::Settings;
+pub use matrix_solver::{MatrixError, solve_matrix};
 pub use problem::{MatrixProblem, RowBlock, RowKind, RowProblem};
 pub use row_solver::RowSolver;
 

@@ -1,6 +1,7 @@
 //! The object the engine calls once a step: rows in, impulses and velocities out.
 
 use super::auto::{Engine, Settings};
+use super::mixed::MixedOptions;
 use super::problem::{RowProblem, invert_spd6};
 use super::row_system::{RowMemory, RowSystem};
 use super::system::PivotSystem;
@@ -48,6 +49,11 @@ impl RowSolver {
         self.engine.pivoting_failed = failed;
     }
 
+    /// Choices of the factorization (plain kernels for the same bits on every machine, ordering).
+    pub fn set_options(&mut self, options: MixedOptions) {
+        self.memory.set_options(options);
+    }
+
     /// Solves one problem.
     pub fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
         if !is_well_formed(problem) {
@@ -58,13 +64,7 @@ impl RowSolver {
         if !system.is_finite() {
             return refuse(problem, solution);
         }
-        let mut stats = match self.method {
-            Method::Bpp => self.engine.bpp(&mut system, &solution.labels, &self.settings),
-            Method::Ipm => self.engine.ipm(&mut system, &self.settings),
-            // The substructuring methods are the coupling's to drive, and the iterative baselines
-            // come in matrix form; asked for here they are answered by the default.
-            _ => self.engine.auto(&mut system, &solution.labels, &self.settings),
-        };
+        let mut stats = self.engine.run(self.method, &mut system, solution, &self.settings);
         solution.lambda.clone_from(&self.engine.best.lambda);
         solution.labels.clone_from(&self.engine.best.labels);
         system.velocity(&solution.lambda, &mut solution.v);

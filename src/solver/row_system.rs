@@ -3,7 +3,8 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
-use super::mixed::MixedSystem;
+use super::matrix_system::gauss_seidel;
+use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowProblem, invert_spd6};
 use super::system::PivotSystem;
 use super::{Label, residual};
@@ -25,6 +26,7 @@ const MAX_REFINEMENTS: u32 = 5;
 #[derive(Clone, Debug, Default)]
 pub struct RowMemory {
     mixed: MixedSystem,
+    options: MixedOptions,
     inverse: Vec<[f64; 36]>,
     diagonal: Vec<f64>,
     b: Vec<f64>,
@@ -40,9 +42,21 @@ pub struct RowMemory {
     dv: Vec<f64>,
     dlambda: Vec<f64>,
     size: Vec<f64>,
+    response: Vec<f64>,
     evaluated: bool,
     factorizations: u32,
     analysed: bool,
+}
+
+impl RowMemory {
+    /// Choices of the factorization; where they differ from those before, its memory is forgotten.
+    pub fn set_options(&mut self, options: MixedOptions) {
+        let same = options.kernels == self.options.kernels && options.ordering == self.options.ordering;
+        if !same {
+            self.options = options;
+            self.mixed = MixedSystem::new(options);
+        }
+    }
 }
 
 /// A row problem with its mixed factor.
@@ -71,6 +85,7 @@ impl<'a> RowSystem<'a> {
             buffer.resize(6 * problem.bodies(), 0.0);
         }
         memory.evaluated = false;
+        memory.response.clear();
         let mut system = RowSystem { problem, memory };
         system.form_diagonal();
         system.form_floor();
@@ -208,7 +223,7 @@ impl<'a> RowSystem<'a> {
                 }
             }
             // Below one it is done; not halved, it is round-off and another step would only stir it.
-            if worst <= 1.0 || !(worst <= 0.5 * before) {
+            if worst <= 1.0 || worst.is_nan() || worst > 0.5 * before {
                 return;
             }
             before = worst;
@@ -225,6 +240,27 @@ impl<'a> RowSystem<'a> {
             }
         }
         self.problem.slack(&self.memory.v, lambda, w);
+    }
+
+    /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
+    fn form_response(&mut self) {
+        let RowMemory { response, inverse, .. } = &mut *self.memory;
+        if !response.is_empty() {
+            return;
+        }
+        response.resize(self.problem.jacobian.len(), 0.0);
+        for block in &self.problem.blocks {
+            for row in 0..block.rows {
+                for (k, &body) in self.problem.bodies_of(block).iter().enumerate() {
+                    let j = self.problem.jacobian_of(block, row, k as u32);
+                    let at = (block.entry + 6 * (row * block.bodies + k as u32)) as usize;
+                    let inverse = &inverse[body as usize];
+                    for r in 0..6 {
+                        response[at + r] = (0..6).map(|c| inverse[6 * r + c] * j[c]).sum();
+                    }
+                }
+            }
+        }
     }
 
     /// q := M⁻¹ q.
@@ -343,5 +379,35 @@ impl PivotSystem for RowSystem<'_> {
         mixed.solve_pivot(self.problem, v, lambda, 1);
         self.refine(labels, lambda, w);
         self.memory.evaluated = true;
+    }
+
+    fn sweep(&mut self, lambda: &mut [f64]) {
+        self.form_response();
+        self.problem.impulse_to_momentum(lambda, &mut self.memory.q);
+        self.divide_by_mass();
+        let RowMemory { q, response, diagonal, hi, .. } = &mut *self.memory;
+        let problem = self.problem;
+        for block in &problem.blocks {
+            let bodies = problem.bodies_of(block);
+            for row in 0..block.rows {
+                let i = (block.row + row) as usize;
+                let mut w = problem.compliance[i] * lambda[i] + problem.d[i];
+                for (k, &body) in bodies.iter().enumerate() {
+                    let j = problem.jacobian_of(block, row, k as u32);
+                    for c in 0..6 {
+                        w += j[c] * q[6 * body as usize + c];
+                    }
+                }
+                let new = gauss_seidel(lambda[i], w, diagonal[i], problem.lo[i], hi[i]);
+                let change = new - lambda[i];
+                lambda[i] = new;
+                for (k, &body) in bodies.iter().enumerate() {
+                    let at = (block.entry + 6 * (row * block.bodies + k as u32)) as usize;
+                    for c in 0..6 {
+                        q[6 * body as usize + c] += response[at + c] * change;
+                    }
+                }
+            }
+        }
     }
 }

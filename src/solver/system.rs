@@ -27,6 +27,8 @@ pub trait PivotSystem {
     fn solve(&mut self, x: &mut [f64]);
     /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
+    /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).
+    fn sweep(&mut self, lambda: &mut [f64]);
     /// Numeric factorizations so far.
     fn factorizations(&self) -> u32;
 

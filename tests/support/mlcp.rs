@@ -251,8 +251,8 @@ pub fn wall(random: &mut Random, columns: usize, layers: usize, ratio: f64, c: f
     let mut problem = RowProblem::default();
     let half = [0.5, 0.25, 0.25];
     let mut ids = vec![vec![0u32; columns]; layers];
-    for layer in 0..layers {
-        for id in ids[layer].iter_mut() {
+    for (layer, ids) in ids.iter_mut().enumerate() {
+        for id in ids {
             let mass = ratio.powf(layer as f64 / layers.max(2) as f64);
             let push = [random.range(-0.3, 0.3), random.range(-0.3, 0.3), 0.0];
             *id = box_body(&mut problem, mass, half, push);
