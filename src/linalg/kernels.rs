@@ -128,6 +128,8 @@ trait Lanes: Copy {
     unsafe fn lanes(self) -> [f64; 4];
     /// The four sums of four vectors.
     unsafe fn sums(v: [Self; 4]) -> [f64; 4];
+    /// p[0..4] += self, p[4..6] += the upper half of `tail` (which holds entries 2..6).
+    unsafe fn add_to_six(self, tail: Self, p: *mut f64);
 }
 
 #[derive(Clone, Copy)]
@@ -171,6 +173,17 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn sums(v: [Self; 4]) -> [f64; 4] {
         std::array::from_fn(|i| (v[i].0[0] + v[i].0[1]) + (v[i].0[2] + v[i].0[3]))
+    }
+    #[inline(always)]
+    unsafe fn add_to_six(self, tail: Self, p: *mut f64) {
+        // SAFETY: the caller vouches for six numbers at `p`.
+        unsafe {
+            for i in 0..4 {
+                *p.add(i) += self.0[i];
+            }
+            *p.add(4) += tail.0[2];
+            *p.add(5) += tail.0[3];
+        }
     }
 }
 
@@ -234,6 +247,16 @@ mod avx2 {
                 let low = _mm256_blend_pd::<0b1100>(a, b);
                 let high = _mm256_permute2f128_pd::<0x21>(a, b);
                 Self(_mm256_add_pd(low, high)).lanes()
+            }
+        }
+        #[inline(always)]
+        unsafe fn add_to_six(self, tail: Self, p: *mut f64) {
+            // SAFETY: see above; six numbers at `p`.
+            unsafe {
+                _mm256_storeu_pd(p, _mm256_add_pd(_mm256_loadu_pd(p), self.0));
+                let high = _mm256_extractf128_pd::<1>(tail.0);
+                let q = p.add(4);
+                _mm_storeu_pd(q, _mm_add_pd(_mm_loadu_pd(q), high));
             }
         }
     }
@@ -306,15 +329,54 @@ pub fn backward(isa: Isa, shape: Shape, panel: &[f64], inverse_d: &[f64], x: &mu
     dispatch!(isa, backward_kernel(shape: Shape, panel: *const f64, inverse_d: *const f64, x: *mut f64));
 }
 
-/// c = aᵀ b from rows of length `n` (a multiple of four): the lower triangle of the n × n product, column-major,
-/// with the 4 × 4 diagonal blocks full. `a` and `b` hold `k` rows each.
+/// Jacobian rows of one body: six numbers per row, `stride` numbers from row to row.
+#[derive(Clone, Copy, Debug)]
+pub struct Six<'a> {
+    /// The rows, from the first of the six numbers on.
+    pub numbers: &'a [f64],
+    /// Numbers from row to row.
+    pub stride: usize,
+}
+
+impl Six<'_> {
+    fn holds(&self, rows: usize) -> bool {
+        rows == 0 || self.numbers.len() >= (rows - 1) * self.stride + 6
+    }
+}
+
+/// target += downᵀ diag(weight) across: a 6 × 6 block, column-major with leading dimension `ld`.
 ///
 /// # Panics
-/// If `n` is not a multiple of four or a slice is too short.
-pub fn gram(isa: Isa, n: usize, k: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
-    assert!(n.is_multiple_of(4) && a.len() >= n * k && b.len() >= n * k && c.len() >= n * n);
-    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    dispatch!(isa, gram_kernel(n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64));
+/// If a slice is too short.
+pub fn fold_six(isa: Isa, down: Six<'_>, across: Six<'_>, weight: &[f64], target: &mut [f64], ld: usize) {
+    let rows = weight.len();
+    assert!(down.holds(rows) && across.holds(rows) && target.len() >= 5 * ld + 6);
+    let (a, b, stride) = (down.numbers.as_ptr(), across.numbers.as_ptr(), down.stride);
+    assert!(across.stride == stride);
+    let (weight, target) = (weight.as_ptr(), target.as_mut_ptr());
+    dispatch!(isa, fold_kernel(rows: usize, stride: usize, a: *const f64, b: *const f64, weight: *const f64, target: *mut f64, ld: usize));
+}
+
+/// out −= J x for the six numbers x of one body, one row after another.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn subtract_six_times(isa: Isa, j: Six<'_>, x: &[f64], out: &mut [f64]) {
+    let rows = out.len();
+    assert!(j.holds(rows) && x.len() >= 6);
+    let (numbers, stride, x, out) = (j.numbers.as_ptr(), j.stride, x.as_ptr(), out.as_mut_ptr());
+    dispatch!(isa, times_kernel(rows: usize, stride: usize, numbers: *const f64, x: *const f64, out: *mut f64));
+}
+
+/// q += Jᵀ y for the six numbers q of one body.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn add_six_transposed(isa: Isa, j: Six<'_>, y: &[f64], q: &mut [f64]) {
+    let rows = y.len();
+    assert!(j.holds(rows) && q.len() >= 6);
+    let (numbers, stride, y, q) = (j.numbers.as_ptr(), j.stride, y.as_ptr(), q.as_mut_ptr());
+    dispatch!(isa, transposed_kernel(rows: usize, stride: usize, numbers: *const f64, y: *const f64, q: *mut f64));
 }
 
 /// c −= a bᵀ for column-major a (m × k), b (n × k), c (m × n); m and n multiples of four. The measure of the
@@ -329,9 +391,9 @@ pub fn multiply_subtract(isa: Isa, (m, n, k): (usize, usize, usize), a: &[f64], 
     dispatch!(isa, multiply_kernel(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64));
 }
 
-/// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k); with `SET` c = a bᵀ.
+/// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k).
 #[inline(always)]
-unsafe fn tile<S: Lanes, const V: usize, const W: usize, const SET: bool>(
+unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
     c: *mut f64,
     ldc: usize,
     mut a: *const f64,
@@ -360,11 +422,7 @@ unsafe fn tile<S: Lanes, const V: usize, const W: usize, const SET: bool>(
         for q in 0..W {
             for v in 0..V {
                 let p = c.add(q * ldc + 4 * v);
-                if SET {
-                    sum[q][v].store(p);
-                } else {
-                    S::load(p).sub(sum[q][v]).store(p);
-                }
+                S::load(p).sub(sum[q][v]).store(p);
             }
         }
     }
@@ -372,7 +430,7 @@ unsafe fn tile<S: Lanes, const V: usize, const W: usize, const SET: bool>(
 
 /// `rows` (a multiple of four) rows of tiles, W columns wide.
 #[inline(always)]
-unsafe fn strip<S: Lanes, const W: usize, const SET: bool>(
+unsafe fn strip<S: Lanes, const W: usize>(
     rows: usize,
     c: *mut f64,
     ldc: usize,
@@ -386,12 +444,12 @@ unsafe fn strip<S: Lanes, const W: usize, const SET: bool>(
     unsafe {
         let mut r = 0;
         while r + 12 <= rows {
-            tile::<S, 3, W, SET>(c.add(r), ldc, a.add(r), lda, b, ldb, k);
+            tile::<S, 3, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k);
             r += 12;
         }
         match rows - r {
-            8 => tile::<S, 2, W, SET>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
-            4 => tile::<S, 1, W, SET>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
+            8 => tile::<S, 2, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
+            4 => tile::<S, 1, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
             _ => {}
         }
     }
@@ -410,7 +468,7 @@ unsafe fn column_block<S: Lanes, const W: usize>(
     // SAFETY: j + W ≤ pivots, rows j..ld exist in every column, ld is a multiple of four.
     unsafe {
         if j > 0 {
-            strip::<S, W, false>(ld - j, panel.add(j + j * ld), ld, panel.add(j), ld, w.add(j), ld, j);
+            strip::<S, W>(ld - j, panel.add(j + j * ld), ld, panel.add(j), ld, w.add(j), ld, j);
         }
         let mut wrong = 0;
         let mut inverse = [0.0; W];
@@ -493,7 +551,7 @@ unsafe fn factor_kernel<S: Lanes>(
         let border = shape.border_at();
         let mut j = 0;
         while j < ldu {
-            strip::<S, 4, false>(
+            strip::<S, 4>(
                 ldu - j,
                 update.add(j + j * ldu),
                 ldu,
@@ -609,14 +667,75 @@ unsafe fn backward_kernel<S: Lanes>(shape: Shape, panel: *const f64, inverse_d: 
 }
 
 #[inline(always)]
-unsafe fn gram_kernel<S: Lanes>(n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64) {
-    // SAFETY: n is a multiple of four; a and b hold k rows of n, c holds n × n.
+unsafe fn fold_kernel<S: Lanes>(
+    rows: usize,
+    stride: usize,
+    a: *const f64,
+    b: *const f64,
+    weight: *const f64,
+    target: *mut f64,
+    ld: usize,
+) {
+    // SAFETY: six numbers at every row of a and b, six columns of six at the target. The second vector of a row
+    // overlaps the first, so that six numbers never need a masked load.
     unsafe {
-        let mut j = 0;
-        while j < n {
-            strip::<S, 4, true>(n - j, c.add(j + j * n), n, a.add(j), n, b.add(j), n, k);
-            j += 4;
+        let mut sum = [[S::splat(0.0); 2]; 6];
+        for r in 0..rows {
+            let w = S::splat(*weight.add(r));
+            let (p, q) = (a.add(r * stride), b.add(r * stride));
+            let head = S::load(p).mul(w);
+            let tail = S::load(p.add(2)).mul(w);
+            for (c, column) in sum.iter_mut().enumerate() {
+                let scale = S::splat(*q.add(c));
+                column[0] = column[0].add_mul(head, scale);
+                column[1] = column[1].add_mul(tail, scale);
+            }
         }
+        for (c, column) in sum.iter().enumerate() {
+            column[0].add_to_six(column[1], target.add(c * ld));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn times_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, x: *const f64, out: *mut f64) {
+    // SAFETY: six numbers at every row and at x; `rows` numbers at out. The overlapping part of the second vector is
+    // multiplied by zero.
+    unsafe {
+        let head = S::load(x);
+        let tail = [0.0, 0.0, *x.add(4), *x.add(5)];
+        let tail = S::load(tail.as_ptr());
+        let row = |r: usize| {
+            let p = j.add(r * stride);
+            S::load(p).mul(head).add_mul(S::load(p.add(2)), tail)
+        };
+        let mut r = 0;
+        while r + 4 <= rows {
+            let sums = S::sums([row(r), row(r + 1), row(r + 2), row(r + 3)]);
+            let p = out.add(r);
+            S::load(p).sub(S::load(sums.as_ptr())).store(p);
+            r += 4;
+        }
+        while r < rows {
+            let sums = S::sums([row(r), S::splat(0.0), S::splat(0.0), S::splat(0.0)]);
+            *out.add(r) -= sums[0];
+            r += 1;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn transposed_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, y: *const f64, q: *mut f64) {
+    // SAFETY: six numbers at every row and at q; `rows` numbers at y.
+    unsafe {
+        let (mut head, mut tail) = (S::splat(0.0), S::splat(0.0));
+        for r in 0..rows {
+            let p = j.add(r * stride);
+            let scale = S::splat(*y.add(r));
+            head = head.add_mul(S::load(p), scale);
+            tail = tail.add_mul(S::load(p.add(2)), scale);
+        }
+        head.add_to_six(tail, q);
     }
 }
 
@@ -626,7 +745,7 @@ unsafe fn multiply_kernel<S: Lanes>(m: usize, n: usize, k: usize, a: *const f64,
     unsafe {
         let mut j = 0;
         while j < n {
-            strip::<S, 4, false>(m, c.add(j * m), m, a, m, b.add(j), n, k);
+            strip::<S, 4>(m, c.add(j * m), m, a, m, b.add(j), n, k);
             j += 4;
         }
     }

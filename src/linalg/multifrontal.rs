@@ -24,17 +24,18 @@ pub struct FrontMut<'a> {
 }
 
 impl FrontMut<'_> {
-    /// `rows` consecutive entries of column `column` from row `row` on, both local. Rows of the pivot part are
-    /// out of reach for border columns: put an entry into the column that is eliminated first.
+    /// The numbers from (local row, local column) on, and the leading dimension. Rows of the pivot part are out of reach
+    /// for border columns: put an entry into the column that is eliminated first. What is written above the
+    /// diagonal is not read.
     #[inline]
-    pub fn column(&mut self, column: usize, row: usize, rows: usize) -> &mut [f64] {
+    pub fn block(&mut self, row: usize, column: usize) -> (&mut [f64], usize) {
         let border = self.shape.border_at();
         if column < border {
-            let at = column * self.shape.ld() + row;
-            &mut self.panel[at..at + rows]
+            let ld = self.shape.ld();
+            (&mut self.panel[column * ld + row..], ld)
         } else {
-            let at = (column - border) * self.shape.ldu() + row - border;
-            &mut self.update[at..at + rows]
+            let ldu = self.shape.ldu();
+            (&mut self.update[(column - border) * ldu + row - border..], ldu)
         }
     }
 }

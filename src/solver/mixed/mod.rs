@@ -26,7 +26,7 @@ pub use interface::InterfaceRows;
 use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
 use crate::linalg::ordering::MinDegree;
-use assembly::{Assembler, Fold};
+use assembly::Assembler;
 use plan::Plan;
 
 /// Choices of a [`MixedSystem`].
@@ -66,7 +66,6 @@ pub struct MixedSystem {
     regular: Vec<f64>,
     /// 1/(C+D) per row, 0 for tight rows.
     weight: Vec<f64>,
-    fold: Fold,
     schur: Vec<f64>,
     work: solve::Work,
 }
@@ -102,14 +101,13 @@ impl MixedSystem {
     fn analyse(&mut self, problem: &RowProblem, interface: &InterfaceRows) {
         let (plan, symbolic) = Plan::build(problem, interface, self.options.ordering, &mut self.ordering);
         self.factor.plan(symbolic);
-        self.fold.reserve(&plan);
         self.interface.clone_from(interface);
         self.regular.resize(problem.rows(), f64::NAN);
         self.weight.resize(problem.rows(), 0.0);
         let m = interface.rows();
         self.schur.clear();
         self.schur.resize(m * m, 0.0);
-        self.work.reserve(problem, self.factor.symbolic.locals);
+        self.work.reserve(problem, self.factor.symbolic.locals, plan.most_rows);
         self.plan = Some(Box::new(plan));
     }
 
@@ -147,7 +145,6 @@ impl MixedSystem {
             interface: &self.interface,
             regular: &self.regular,
             weight: &self.weight,
-            fold: &mut self.fold,
             isa,
         });
         FactorStats { fronts: self.factor.symbolic.fronts.len(), refactored, flops, regularised }

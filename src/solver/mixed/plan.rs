@@ -20,7 +20,8 @@ pub struct Group {
     pub bodies: u32,
     /// First entry in [`Plan::places`].
     pub place: u32,
-    body: u32,
+    /// First entry in the problem's list of bodies.
+    pub body: u32,
 }
 
 /// A body of a group: its place in the row, and its local row in the front. Ascending by local row.
@@ -72,6 +73,11 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
+    /// All items.
+    pub fn all(&self) -> &[T] {
+        &self.items
+    }
+
     /// The items of a front.
     pub fn of(&self, front: usize) -> &[T] {
         &self.items[self.start[front] as usize..self.start[front + 1] as usize]
@@ -107,8 +113,8 @@ pub struct Plan {
     pub body_at: Vec<u32>,
     /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
     pub row_at: Vec<u32>,
-    /// Widest row of a group, padded.
-    pub widest: usize,
+    /// Multiplier rows that stand together: first row, number, place among the local vectors.
+    pub multipliers: Vec<(u32, u32, u32)>,
     /// Most rows of a group.
     pub most_rows: usize,
     bodies: usize,
@@ -172,6 +178,7 @@ impl Plan {
                 continue;
             }
             of_node[node as usize] = Pivot::Rows(block.row, block.rows);
+            self.multipliers.push((block.row, block.rows, at(node)));
             for r in 0..block.rows {
                 self.row_at[(block.row + r) as usize] = at(node) + r;
                 self.row_front[(block.row + r) as usize] = symbolic.node_front[node as usize];
@@ -239,7 +246,6 @@ impl Plan {
             }
             self.places[group.place as usize..].sort_by_key(|p| p.local);
             self.row_front[group.row as usize..(group.row + group.rows) as usize].fill(front);
-            self.widest = self.widest.max(crate::linalg::kernels::pad(6 * group.bodies as usize));
             self.most_rows = self.most_rows.max(group.rows as usize);
             groups.push((front, group));
         }

@@ -1,8 +1,8 @@
 //! Right-hand sides in, velocities and impulses out; refinement on the KKT residual.
 
 use super::MixedSystem;
-use super::plan::Plan;
-use crate::linalg::symbolic::NONE;
+use super::plan::{Group, Plan};
+use crate::linalg::kernels::{self, Six};
 use crate::solver::RowProblem;
 
 /// Vectors of a solve; keep their memory.
@@ -15,12 +15,14 @@ pub struct Work {
     pivot_lambda: Vec<f64>,
     dv: Vec<f64>,
     dlambda: Vec<f64>,
+    rows: Vec<f64>,
 }
 
 impl Work {
     /// Makes room for a problem.
-    pub fn reserve(&mut self, problem: &RowProblem, locals: usize) {
+    pub fn reserve(&mut self, problem: &RowProblem, locals: usize, most_rows: usize) {
         self.local.resize(locals, 0.0);
+        self.rows.resize(most_rows, 0.0);
         for v in [&mut self.r_v, &mut self.pivot_v, &mut self.dv] {
             v.resize(6 * problem.bodies(), 0.0);
         }
@@ -49,18 +51,17 @@ impl MixedSystem {
         refinements: u32,
     ) {
         let mut work = std::mem::take(&mut self.work);
-        self.solve_once(problem, r_v, r_lambda, v, lambda, &mut work.local);
+        let scratch = (&mut work.local[..], &mut work.rows[..]);
+        self.solve_once(problem, (r_v, r_lambda), (v, lambda), scratch);
         for _ in 0..refinements {
             work.r_v.copy_from_slice(r_v);
             work.r_lambda.copy_from_slice(r_lambda);
             self.subtract_product(problem, v, lambda, &mut work.r_v, &mut work.r_lambda);
             self.solve_once(
                 problem,
-                &work.r_v,
-                &work.r_lambda,
-                &mut work.dv,
-                &mut work.dlambda,
-                &mut work.local,
+                (&work.r_v, &work.r_lambda),
+                (&mut work.dv, &mut work.dlambda),
+                (&mut work.local, &mut work.rows),
             );
             for (x, d) in v.iter_mut().zip(&work.dv) {
                 *x += d;
@@ -106,57 +107,89 @@ impl MixedSystem {
     fn solve_once(
         &self,
         problem: &RowProblem,
-        r_v: &[f64],
-        r_lambda: &[f64],
-        v: &mut [f64],
-        lambda: &mut [f64],
-        x: &mut [f64],
+        (r_v, r_lambda): (&[f64], &[f64]),
+        (v, lambda): (&mut [f64], &mut [f64]),
+        (x, rows): (&mut [f64], &mut [f64]),
     ) {
         let Some(plan) = self.plan.as_deref() else {
             panic!("MixedSystem::solve before MixedSystem::load: load and factor first");
         };
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
-        self.fill(plan, problem, r_v, r_lambda, x);
+        self.fill(plan, problem, r_v, r_lambda, (x, rows));
         self.factor.solve(x);
         for (six, &at) in v.chunks_exact_mut(6).zip(&plan.body_at) {
             six.copy_from_slice(&x[at as usize..at as usize + 6]);
         }
-        for_each_row(problem, |row, j, bodies| {
-            if !self.is_free(row) {
-                return;
+        for &(row, n, at) in &plan.multipliers {
+            for r in 0..n as usize {
+                if self.is_free(row as usize + r) {
+                    lambda[row as usize + r] = -x[at as usize + r];
+                }
             }
-            let at = plan.row_at[row];
-            lambda[row] = if at == NONE {
-                (r_lambda[row] - product(j, bodies, v)) * self.weight[row]
-            } else {
-                -x[at as usize]
-            };
+        }
+        for group in plan.groups.all() {
+            self.recover(problem, group, r_lambda, v, lambda, rows);
+        }
+    }
+
+    /// λ_c = (C+D)⁻¹ (r_c − J_c v) of a folded group.
+    fn recover(
+        &self,
+        problem: &RowProblem,
+        group: &Group,
+        r_lambda: &[f64],
+        v: &[f64],
+        lambda: &mut [f64],
+        rows: &mut [f64],
+    ) {
+        let range = group.row as usize..(group.row + group.rows) as usize;
+        let rest = &mut rows[..range.len()];
+        rest.copy_from_slice(&r_lambda[range.clone()]);
+        for_each_six(problem, group, |body, six| {
+            kernels::subtract_six_times(self.factor.isa(), six, &v[6 * body..6 * body + 6], rest);
         });
+        let weight = &self.weight[range.clone()];
+        for ((lambda, rest), weight) in lambda[range].iter_mut().zip(rest).zip(weight) {
+            if *weight != 0.0 {
+                *lambda = *rest * weight;
+            }
+        }
     }
 
     /// The right-hand side of the mixed form, at the places of its unknowns.
-    fn fill(&self, plan: &Plan, problem: &RowProblem, r_v: &[f64], r_lambda: &[f64], x: &mut [f64]) {
+    fn fill(
+        &self,
+        plan: &Plan,
+        problem: &RowProblem,
+        r_v: &[f64],
+        r_lambda: &[f64],
+        (x, rows): (&mut [f64], &mut [f64]),
+    ) {
         x.fill(0.0);
         for (six, &at) in r_v.chunks_exact(6).zip(&plan.body_at) {
             x[at as usize..at as usize + 6].copy_from_slice(six);
         }
-        for_each_row(problem, |row, j, bodies| {
-            if !self.is_free(row) {
-                return;
+        for &(row, n, at) in &plan.multipliers {
+            for r in 0..n as usize {
+                let free = self.is_free(row as usize + r);
+                x[at as usize + r] = if free { r_lambda[row as usize + r] } else { 0.0 };
             }
-            let at = plan.row_at[row];
-            if at != NONE {
-                x[at as usize] = r_lambda[row];
-                return;
+        }
+        for group in plan.groups.all() {
+            let range = group.row as usize..(group.row + group.rows) as usize;
+            let scaled = &mut rows[..range.len()];
+            let mut any = false;
+            for ((y, r), weight) in scaled.iter_mut().zip(&r_lambda[range.clone()]).zip(&self.weight[range]) {
+                *y = if *weight != 0.0 { r * weight } else { 0.0 };
+                any |= *y != 0.0;
             }
-            let scale = self.weight[row] * r_lambda[row];
-            for (six, &body) in j.chunks_exact(6).zip(bodies) {
-                let at = plan.body_at[body as usize] as usize;
-                for (x, j) in x[at..at + 6].iter_mut().zip(six) {
-                    *x += j * scale;
-                }
+            if any {
+                for_each_six(problem, group, |body, six| {
+                    let at = plan.body_at[body] as usize;
+                    kernels::add_six_transposed(self.factor.isa(), six, scaled, &mut x[at..at + 6]);
+                });
             }
-        });
+        }
     }
 
     /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F.
@@ -184,6 +217,17 @@ impl MixedSystem {
             r_lambda[row] -= product(j, bodies, v) + self.regular[row] * lambda[row];
             add_scaled(j, bodies, lambda[row], r_v);
         });
+    }
+}
+
+/// Calls `f(body, its columns of the group's rows)` for every body of a group.
+#[inline]
+fn for_each_six(problem: &RowProblem, group: &Group, mut f: impl FnMut(usize, Six<'_>)) {
+    let numbers = &problem.jacobian[group.entry as usize..];
+    let stride = 6 * group.bodies as usize;
+    for k in 0..group.bodies as usize {
+        let body = problem.block_bodies[group.body as usize + k];
+        f(body as usize, Six { numbers: &numbers[6 * k..], stride });
     }
 }
 
