@@ -12,6 +12,7 @@ pub mod report;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;
+pub mod solid;
 pub mod solver;
 #[path = "../systems/mod.rs"]
 pub mod systems;

@@ -29,6 +29,7 @@ type State<'a> = (
 
 /// Numbers new bodies, forgets despawned ones, checks and gathers all of them.
 pub fn quarantine_bad_state(step: &mut Step<'_>) {
+    unpack_bundles(step.world);
     if !gather_state(step) {
         renumber(step.world, &mut step.work.bodies);
         let complete = gather_state(step);
@@ -36,6 +37,17 @@ pub fn quarantine_bad_state(step: &mut Step<'_>) {
     }
     step.report.bodies = step.work.bodies.len() as u32;
     step.report.quarantined = step.work.bodies.quarantined.iter().filter(|&&q| q).count() as u32;
+}
+
+/// A `RigidBody` spawned inside a tuple arrives as one component; it is taken apart, so that it is a body all the same.
+fn unpack_bundles(world: &mut World) {
+    let packed: Vec<Entity> = world.query_mut::<Entity>().with::<&RigidBody>().into_iter().collect();
+    for entity in packed {
+        if let Ok(body) = world.remove_one::<RigidBody>(entity) {
+            // The component was there a line ago, so the entity is too.
+            let _ = world.insert(entity, body);
+        }
+    }
 }
 
 /// One pass over all bodies; false if a body is new or gone.

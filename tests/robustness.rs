@@ -82,6 +82,15 @@ fn a_rotation_that_is_not_unit_is_made_unit() {
 }
 
 #[test]
+fn a_body_spawned_inside_a_tuple_is_a_body() {
+    let mut world = World::new();
+    let body = world.spawn((ball().moving(DVec3::X, DVec3::ZERO), Name("tuple".into())));
+    let mut physics = Physics::new();
+    assert_eq!(physics.step(&mut world, H).bodies, 1);
+    assert!((world.get::<&Position>(body).unwrap().0.x - H).abs() < 1e-15);
+}
+
+#[test]
 fn a_bad_force_is_ignored_for_the_step_and_named() {
     let mut world = World::new();
     let body = world.spawn(ball());
