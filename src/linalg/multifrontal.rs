@@ -136,10 +136,12 @@ impl Multifrontal {
     /// the pivots, zero elsewhere; on return the solution at the pivots. Interface unknowns count as zero.
     pub fn solve(&self, x: &mut [f64]) {
         self.forward(x);
-        self.backward(x);
+        self.backward(x, None);
     }
 
-    fn forward(&self, x: &mut [f64]) {
+    /// The first half of [`solve`](Self::solve). The local vector of the interface front ends as the right-hand side
+    /// of the Schur complement: minus what the interface rows would read of the solution without them.
+    pub fn forward(&self, x: &mut [f64]) {
         for front in &self.symbolic.fronts {
             if front.shape.pivots == 0 {
                 continue;
@@ -162,13 +164,17 @@ impl Multifrontal {
         }
     }
 
-    fn backward(&self, x: &mut [f64]) {
+    /// The second half, with the interface unknowns as given (none = zero).
+    pub fn backward(&self, x: &mut [f64], interface: Option<&[f64]>) {
         for front in self.symbolic.fronts.iter().rev() {
             let shape = front.shape;
             let (own, rest) = x.split_at_mut(front.local + shape.ld());
             let own = &mut own[front.local..];
             if shape.pivots == 0 {
                 own.fill(0.0);
+                if let Some(given) = interface {
+                    own[..given.len()].copy_from_slice(given);
+                }
                 continue;
             }
             if front.parent != NONE {
@@ -188,6 +194,12 @@ impl Multifrontal {
                 own,
             );
         }
+    }
+
+    /// The interface part of local vectors, if there is an interface.
+    pub fn interface_of<'a>(&self, x: &'a [f64]) -> Option<&'a [f64]> {
+        let last = self.symbolic.fronts.last()?;
+        (last.shape.pivots == 0).then(|| &x[last.local..last.local + last.shape.border])
     }
 
     /// The update matrix of the last front, column-major lower triangle, with its leading dimension: the Schur complement

@@ -147,7 +147,7 @@ impl Engine {
     ) -> SolveStats {
         match method {
             Method::Bpp => self.bpp(system, &start.labels, settings),
-            Method::Ipm => self.ipm(system, settings),
+            Method::Ipm | Method::SchurIpm => self.ipm(system, settings),
             Method::Pgs => self.pgs(system, &start.lambda, settings),
             Method::PgsSm => self.pgs_sm(system, &start.lambda, settings),
             _ => self.auto(system, &start.labels, settings),

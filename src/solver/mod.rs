@@ -22,6 +22,7 @@ pub mod files;
 pub mod generate;
 pub mod index_sets;
 pub mod ipm;
+pub mod linear;
 pub mod matrix_solver;
 pub mod matrix_system;
 pub mod mixed;

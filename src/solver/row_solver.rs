@@ -1,9 +1,10 @@
 //! The object the engine calls once a step: rows in, impulses and velocities out.
 
 use super::auto::{Engine, Settings};
-use super::mixed::MixedOptions;
+use super::linear::LinearSystem;
+use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowProblem, invert_spd6};
-use super::row_system::{RowMemory, RowSystem};
+use super::row_system::{Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
 
@@ -13,19 +14,34 @@ use super::{Method, Solution, SolveStats, index_sets, residual};
 /// is a cold start. Nothing panics on the numbers of a problem: where they are not finite the answer
 /// is zero impulses, an infinite residual and `converged = false`.
 #[derive(Clone, Debug, Default)]
-pub struct RowSolver {
+pub struct Solver<L> {
     method: Method,
     /// Tolerances and limits.
     pub settings: Settings,
     engine: Engine,
-    memory: RowMemory,
+    memory: Memory<L>,
     w: Vec<f64>,
 }
 
-impl RowSolver {
+/// The solver that factors each problem as a whole.
+pub type RowSolver = Solver<MixedSystem>;
+
+impl<L: LinearSystem + Default> Solver<L> {
     /// A solver for one method with default settings.
     pub fn new(method: Method) -> Self {
-        RowSolver { method, ..RowSolver::default() }
+        Solver { method, ..Solver::default() }
+    }
+}
+
+impl<L: LinearSystem> Solver<L> {
+    /// The linear system behind it.
+    pub fn linear_mut(&mut self) -> &mut L {
+        self.memory.linear_mut()
+    }
+
+    /// The linear system behind it.
+    pub fn linear(&self) -> &L {
+        self.memory.linear()
     }
 
     /// The method asked for.

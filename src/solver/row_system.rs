@@ -3,6 +3,7 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
+use super::linear::LinearSystem;
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowProblem, invert_spd6};
@@ -24,8 +25,8 @@ const MAX_REFINEMENTS: u32 = 5;
 
 /// Memory of a [`RowSystem`], kept from one solve to the next.
 #[derive(Clone, Debug, Default)]
-pub struct RowMemory {
-    mixed: MixedSystem,
+pub struct Memory<L> {
+    mixed: L,
     options: MixedOptions,
     inverse: Vec<[f64; 36]>,
     diagonal: Vec<f64>,
@@ -48,26 +49,38 @@ pub struct RowMemory {
     analysed: bool,
 }
 
-impl RowMemory {
+/// Memory of a [`RowSystem`] on one factorization of the whole problem.
+pub type RowMemory = Memory<MixedSystem>;
+
+/// A row problem with its linear system.
+pub struct RowSystem<'a, L = MixedSystem> {
+    problem: &'a RowProblem,
+    memory: &'a mut Memory<L>,
+}
+
+impl<L: LinearSystem> Memory<L> {
     /// Choices of the factorization; where they differ from those before, its memory is forgotten.
     pub fn set_options(&mut self, options: MixedOptions) {
         let same = options.kernels == self.options.kernels && options.ordering == self.options.ordering;
         if !same {
             self.options = options;
-            self.mixed = MixedSystem::new(options);
+            self.mixed.set_options(options);
         }
+    }
+    /// The linear system behind it.
+    pub fn linear_mut(&mut self) -> &mut L {
+        &mut self.mixed
+    }
+
+    /// The linear system behind it.
+    pub fn linear(&self) -> &L {
+        &self.mixed
     }
 }
 
-/// A row problem with its mixed factor.
-pub struct RowSystem<'a> {
-    problem: &'a RowProblem,
-    memory: &'a mut RowMemory,
-}
-
-impl<'a> RowSystem<'a> {
+impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Looks at a problem whose numbers are finite and whose indices are in range.
-    pub fn new(problem: &'a RowProblem, memory: &'a mut RowMemory) -> Self {
+    pub fn new(problem: &'a RowProblem, memory: &'a mut Memory<L>) -> Self {
         let n = problem.rows();
         memory.factorizations = 0;
         memory.analysed = memory.mixed.load(problem);
@@ -119,7 +132,7 @@ impl<'a> RowSystem<'a> {
     /// Largest |p + Jᵀ λ − M v| relative to the sum of the sizes of its terms; the difference itself
     /// goes into `r_v`.
     fn imbalance(&mut self, lambda: &[f64]) -> f64 {
-        let RowMemory { v, r_v, size, .. } = &mut *self.memory;
+        let Memory { v, r_v, size, .. } = &mut *self.memory;
         let problem = self.problem;
         size.clear();
         size.resize(r_v.len(), 0.0);
@@ -185,7 +198,7 @@ impl<'a> RowSystem<'a> {
     }
 
     fn form_floor(&mut self) {
-        let RowMemory { floor, diagonal, .. } = &mut *self.memory;
+        let Memory { floor, diagonal, .. } = &mut *self.memory;
         floor.clear();
         let missing = |(&c, &a): (&f64, &f64)| (COMPLIANCE_FLOOR * a.abs().max(1e-30) - c).max(0.0);
         let rows = || self.problem.compliance.iter().zip(diagonal.iter());
@@ -213,7 +226,7 @@ impl<'a> RowSystem<'a> {
         let mut before = f64::INFINITY;
         for _ in 0..MAX_REFINEMENTS {
             let imbalance = self.imbalance(lambda);
-            let RowMemory { mixed, v, r_v, r_lambda, dv, dlambda, .. } = &mut *self.memory;
+            let Memory { mixed, v, r_v, r_lambda, dv, dlambda, .. } = &mut *self.memory;
             self.problem.slack(v, lambda, w);
             let mut worst = imbalance / BALANCED;
             for i in 0..w.len() {
@@ -244,7 +257,7 @@ impl<'a> RowSystem<'a> {
 
     /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
     fn form_response(&mut self) {
-        let RowMemory { response, inverse, .. } = &mut *self.memory;
+        let Memory { response, inverse, .. } = &mut *self.memory;
         if !response.is_empty() {
             return;
         }
@@ -265,7 +278,7 @@ impl<'a> RowSystem<'a> {
 
     /// q := M⁻¹ q.
     fn divide_by_mass(&mut self) {
-        let RowMemory { q, inverse, .. } = &mut *self.memory;
+        let Memory { q, inverse, .. } = &mut *self.memory;
         for (body, inverse) in inverse.iter().enumerate() {
             let old: [f64; 6] = std::array::from_fn(|i| q[6 * body + i]);
             for i in 0..6 {
@@ -275,7 +288,7 @@ impl<'a> RowSystem<'a> {
     }
 }
 
-impl PivotSystem for RowSystem<'_> {
+impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     fn rows(&self) -> usize {
         self.problem.rows()
     }
@@ -336,7 +349,7 @@ impl PivotSystem for RowSystem<'_> {
     }
 
     fn factor(&mut self, free: &[bool], shift: Option<&[f64]>) {
-        let RowMemory { mixed, labels, floor, shift: sum, factorizations, .. } = &mut *self.memory;
+        let Memory { mixed, labels, floor, shift: sum, factorizations, .. } = &mut *self.memory;
         labels.clear();
         labels.extend(free.iter().map(|&f| if f { Label::Free } else { Label::Lower }));
         *factorizations += 1;
@@ -353,7 +366,7 @@ impl PivotSystem for RowSystem<'_> {
     }
 
     fn solve(&mut self, x: &mut [f64]) {
-        let RowMemory { mixed, r_v, r_lambda, q, labels, .. } = &mut *self.memory;
+        let Memory { mixed, r_v, r_lambda, q, labels, .. } = &mut *self.memory;
         r_v.fill(0.0);
         r_lambda.copy_from_slice(x);
         for (x, label) in x.iter_mut().zip(labels.iter()) {
@@ -365,7 +378,7 @@ impl PivotSystem for RowSystem<'_> {
     }
 
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
-        let RowMemory { mixed, floor, v, factorizations, hi, .. } = &mut *self.memory;
+        let Memory { mixed, floor, v, factorizations, hi, .. } = &mut *self.memory;
         let shift = (!floor.is_empty()).then_some(floor.as_slice());
         mixed.factor(self.problem, labels, shift);
         *factorizations += 1;
@@ -385,7 +398,7 @@ impl PivotSystem for RowSystem<'_> {
         self.form_response();
         self.problem.impulse_to_momentum(lambda, &mut self.memory.q);
         self.divide_by_mass();
-        let RowMemory { q, response, diagonal, hi, .. } = &mut *self.memory;
+        let Memory { q, response, diagonal, hi, .. } = &mut *self.memory;
         let problem = self.problem;
         for block in &problem.blocks {
             let bodies = problem.bodies_of(block);

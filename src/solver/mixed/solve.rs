@@ -16,6 +16,7 @@ pub struct Work {
     dv: Vec<f64>,
     dlambda: Vec<f64>,
     rows: Vec<f64>,
+    unknown: Vec<f64>,
 }
 
 impl Work {
@@ -99,6 +100,50 @@ impl MixedSystem {
         self.work.pivot_lambda = r_lambda;
     }
 
+    /// The first half of a solve whose interface impulses are not known yet: `out` = J_Γ v at λ_Γ = 0, the
+    /// partition's term of z_Γ (000 eq. 25). [`expand`](Self::expand) is the second half.
+    ///
+    /// # Panics
+    /// As [`solve`](Self::solve).
+    pub fn condense(&mut self, problem: &RowProblem, r_v: &[f64], r_lambda: &[f64], out: &mut [f64]) {
+        let mut work = std::mem::take(&mut self.work);
+        let Some(plan) = self.plan.as_deref() else {
+            panic!("MixedSystem::condense before MixedSystem::load: load and factor first");
+        };
+        assert!(r_v.len() == 6 * problem.bodies(), "six numbers a body");
+        self.fill(plan, problem, r_v, r_lambda, (&mut work.local, &mut work.rows));
+        self.factor.forward(&mut work.local);
+        match self.factor.interface_of(&work.local) {
+            Some(x) => out.iter_mut().zip(x).for_each(|(out, x)| *out = -x),
+            None => out.fill(0.0),
+        }
+        self.work = work;
+    }
+
+    /// The second half: v and λ_F for the right-hand side of the last [`condense`](Self::condense) and the interface
+    /// impulses `interface`. λ of tight rows is left as it is.
+    ///
+    /// # Panics
+    /// As [`solve`](Self::solve).
+    pub fn expand(
+        &mut self,
+        problem: &RowProblem,
+        r_lambda: &[f64],
+        interface: &[f64],
+        v: &mut [f64],
+        lambda: &mut [f64],
+    ) {
+        let mut work = std::mem::take(&mut self.work);
+        let Some(plan) = self.plan.as_deref() else {
+            panic!("MixedSystem::expand before MixedSystem::load: load and factor first");
+        };
+        work.unknown.clear();
+        work.unknown.extend(interface.iter().map(|l| -l));
+        self.factor.backward(&mut work.local, Some(&work.unknown));
+        self.read(plan, problem, r_lambda, (v, lambda), (&work.local, &mut work.rows));
+        self.work = work;
+    }
+
     #[inline]
     fn is_free(&self, row: usize) -> bool {
         self.regular[row].is_finite()
@@ -117,6 +162,18 @@ impl MixedSystem {
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
         self.fill(plan, problem, r_v, r_lambda, (x, rows));
         self.factor.solve(x);
+        self.read(plan, problem, r_lambda, (v, lambda), (x, rows));
+    }
+
+    /// v and λ_F from the unknowns of the mixed form.
+    fn read(
+        &self,
+        plan: &Plan,
+        problem: &RowProblem,
+        r_lambda: &[f64],
+        (v, lambda): (&mut [f64], &mut [f64]),
+        (x, rows): (&[f64], &mut [f64]),
+    ) {
         for (six, &at) in v.chunks_exact_mut(6).zip(&plan.body_at) {
             six.copy_from_slice(&x[at as usize..at as usize + 6]);
         }
@@ -192,8 +249,8 @@ impl MixedSystem {
         }
     }
 
-    /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F.
-    fn subtract_product(
+    /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F: what refinement starts from.
+    pub fn subtract_product(
         &self,
         problem: &RowProblem,
         v: &[f64],
