@@ -42,6 +42,7 @@ pub mod impulse;
 pub mod linalg;
 pub mod physics;
 pub mod report;
+pub mod scene;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;
