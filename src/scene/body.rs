@@ -5,7 +5,7 @@ use super::limits::{LARGEST_LENGTH, Limits};
 use super::random::Random;
 use super::read::{self, Fields};
 use super::text::{Node, Value, shorten};
-use crate::components::{BodyKind, Collider, CollisionFilter, Material};
+use crate::components::{Appearance, BodyKind, CableLink, Collider, CollisionFilter, Material};
 use crate::geometry::{MassProperties, Shape, ShapeHandle};
 use glam::{DMat3, DQuat, DVec3};
 use std::collections::HashMap;
@@ -40,7 +40,9 @@ pub struct BodySpec {
     /// Partition, before the names of parts are put in front.
     pub partition: Option<String>,
     /// Colour.
-    pub color: Option<[u8; 3]>,
+    pub color: Option<Appearance>,
+    /// Place in a cable, for pictures.
+    pub cable: Option<CableLink>,
     /// Where it is written.
     pub place: Span,
 }
@@ -144,6 +146,7 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
         damping,
         partition: f.text("partition")?,
         color: f.get("color").map(read_color).transpose()?,
+        cable: None,
         place: f.at,
     })
 }
@@ -388,10 +391,11 @@ fn read_mass(
     if let Some(center) = f.vector("center")? {
         result.center = center;
     }
-    if kind != BodyKind::Dynamic {
-        result.mass = result.mass.max(1.0);
-    } else if shaped {
-        check_mass(&result, f.at)?;
+    let checked = check_mass(&result, f.at);
+    if kind == BodyKind::Dynamic && shaped {
+        checked?;
+    } else if checked.is_err() {
+        result = MassProperties { mass: 1.0, ..MassProperties::ZERO };
     }
     Ok((result, given))
 }
@@ -453,32 +457,15 @@ fn read_inertia(node: &Node, f: &Fields<'_, '_>) -> Read<DMat3> {
     Ok(DMat3::from_diagonal(DVec3::new(x, y, z)))
 }
 
-const COLORS: &[(&str, [u8; 3])] = &[
-    ("steel", [150, 158, 168]),
-    ("iron", [84, 88, 94]),
-    ("wood", [176, 128, 78]),
-    ("oak", [134, 92, 54]),
-    ("stone", [136, 132, 126]),
-    ("brick", [168, 84, 62]),
-    ("concrete", [172, 172, 168]),
-    ("ground", [118, 124, 112]),
-    ("rubber", [44, 44, 46]),
-    ("yellow", [236, 184, 44]),
-    ("orange", [226, 122, 42]),
-    ("red", [196, 58, 48]),
-    ("blue", [62, 108, 176]),
-    ("green", [92, 146, 84]),
-    ("white", [236, 236, 232]),
-    ("black", [28, 28, 30]),
-];
-
 /// A colour by name, or `"#rrggbb"`.
-pub fn read_color(node: &Node) -> Read<[u8; 3]> {
+fn read_color(node: &Node) -> Read<Appearance> {
     let word = read::word(node)?;
-    if let Some(hex) = word.strip_prefix('#') {
-        let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6);
-        let value = value.ok_or_else(|| Fault::new(node.at, "expected a colour such as \"#c0a080\""))?;
-        return Ok([(value >> 16) as u8, (value >> 8) as u8, value as u8]);
-    }
-    read::choice(node, "colour", COLORS)
+    Appearance::named(word).ok_or_else(|| {
+        let names: Vec<&str> = Appearance::names().collect();
+        let hint = suggestion(word, names.iter().copied());
+        Fault::new(
+            node.at,
+            format!("there is no colour `{}` (write \"#c0a080\" for any){hint}", shorten(word)),
+        )
+    })
 }

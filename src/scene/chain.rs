@@ -7,7 +7,7 @@ use super::joint::{JointSpec, read_cable};
 use super::plan::{CablePlan, JointKind};
 use super::read::{self, Fields};
 use super::text::{Node, Value};
-use crate::components::Collider;
+use crate::components::{CableLink, Collider};
 use crate::geometry::{MassProperties, Shape};
 use glam::{DMat3, DVec3};
 
@@ -18,12 +18,13 @@ struct ChainSpec {
     radius: f64,
     joint: LinkJoint,
     cable: CablePlan,
-    compliance: Option<f64>,
     ends: [Option<String>; 2],
     end_joint: LinkJoint,
     partition: Option<String>,
     partition_size: usize,
     cylinder_inertia: bool,
+    /// Number of the cable, if it is to be drawn as one.
+    cable_number: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -102,11 +103,11 @@ impl Builder<'_> {
             radius,
             joint,
             cable,
-            compliance: f.not_negative("compliance")?,
             ends: [f.text("start")?, f.text("end")?],
             end_joint,
             partition: f.text("partition")?,
             partition_size: f.count("partition_size", usize::MAX >> 12)?.unwrap_or(0),
+            cable_number: is_cable.then_some(self.plan.bodies.len() as u32),
             cylinder_inertia: match f.get("link_inertia") {
                 None => false,
                 Some(n) => read::choice(n, "inertia of links", &[("capsule", false), ("cylinder", true)])?,
@@ -184,6 +185,7 @@ impl Builder<'_> {
         let direction =
             (to - from).try_normalize().ok_or_else(|| Fault::new(node.at, "a link has no length"))?;
         link.rotate = read::along(direction);
+        link.cable = spec.cable_number.map(|cable| CableLink { cable, order: i as u32, radius: spec.radius });
         link.name = format!("{}/{i}", spec.name);
         link.partition = match (&spec.partition, spec.partition_size) {
             (Some(p), 0) => Some(p.clone()),
@@ -217,7 +219,6 @@ impl ChainSpec {
             LinkJoint::Cable => JointKind::Cable(CablePlan { length, ..self.cable }),
         };
         let mut joint = JointSpec::new(kind, [a, b], self.corners[i], node.at);
-        joint.compliance = self.compliance;
         let tangent = (incoming + outgoing).try_normalize().unwrap_or(incoming);
         if matches!(joint.kind, JointKind::Universal) {
             // Both crossed axes lie across the chain, so that what is blocked is the twist along it.

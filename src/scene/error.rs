@@ -94,7 +94,7 @@ pub fn closest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     names
         .into_iter()
         .map(|name| (edit_distance(&word, name), name))
-        .filter(|(distance, name)| *distance <= allowed && *distance < name.chars().count().max(2))
+        .filter(|(distance, name)| *distance <= allowed && *distance < name.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

@@ -326,7 +326,7 @@ impl Builder<'_> {
         }
         let partition = self.partition(&spec.partition, scope, spec.place)?;
         let rotation = (scope.rotation * spec.rotate).normalize();
-        let center = if spec.kind == BodyKind::Dynamic { spec.mass.center } else { DVec3::ZERO };
+        let center = spec.mass.center;
         let position = scope.point(spec.at) + rotation * center;
         if !position.is_finite() || position.abs().max_element() > 2.0 * super::limits::LARGEST_LENGTH {
             return Err(Fault::new(spec.place, format!("the body would stand at {position}, too far out")));
@@ -351,6 +351,7 @@ impl Builder<'_> {
             damping: spec.damping,
             partition,
             color: spec.color,
+            cable: spec.cable,
             at: spec.place,
         });
         Ok(index as u32)

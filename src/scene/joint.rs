@@ -26,16 +26,14 @@ pub struct JointSpec {
     pub side: DVec3,
     /// Bodies and points of a pulley rope.
     pub rope: Vec<(Option<String>, DVec3)>,
-    /// Compliance.
-    pub compliance: Option<f64>,
     /// Ranges.
     pub limits: [Option<Limit>; 2],
     /// Motors.
     pub motors: [Option<Motor>; 2],
+    /// Dry friction (N or N·m) on the first and second free coordinate.
+    pub friction: [f64; 2],
     /// Strength.
     pub breaks: Option<[f64; 2]>,
-    /// May the bodies touch?
-    pub collide: bool,
     /// Where it is written.
     pub place: Span,
 }
@@ -73,11 +71,10 @@ impl JointSpec {
             axes: [DVec3::Z; 2],
             side: DVec3::X,
             rope: Vec::new(),
-            compliance: None,
             limits: [None; 2],
             motors: [None; 2],
+            friction: [0.0; 2],
             breaks: None,
-            collide: false,
             place,
         }
     }
@@ -151,8 +148,12 @@ pub fn across(axis: DVec3, wanted: Option<DVec3>, at: Span) -> Read<DVec3> {
 fn read_rope(f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
     let node = f.need("points")?;
     let points = read::items(node, "a list of points `(\"body\", (x, y, z))`")?;
-    if !(2..=32).contains(&points.len()) {
-        let message = format!("the rope runs through {} points; it needs between 2 and 32", points.len());
+    if !(2..=super::joints::MOST_ROPE_POINTS).contains(&points.len()) {
+        let message = format!(
+            "the rope runs through {} points; it needs between 2 and {}",
+            points.len(),
+            super::joints::MOST_ROPE_POINTS
+        );
         return Err(Fault::new(node.at, message));
     }
     for point in points {
@@ -201,13 +202,14 @@ fn read_kind(name: &str, f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<O
             stiffness: f.need_positive("stiffness")?,
             damping: f.not_negative("damping")?.unwrap_or(0.0),
             steer: f.number("steer")?.unwrap_or(0.0).to_radians(),
+            rest: f.number("rest")?.unwrap_or(0.0),
         },
         _ => JointKind::Pulley {
             points: Vec::new(),
             length: f.positive("length")?.unwrap_or(f64::NAN),
             speed: f.number("speed")?.unwrap_or(0.0),
+            max_force: f.positive("max_force")?.unwrap_or(f64::INFINITY),
             friction: f.not_negative("friction")?.unwrap_or(0.0),
-            stiffness: f.not_negative("stiffness")?.unwrap_or(0.0),
         },
     }))
 }
@@ -224,7 +226,6 @@ pub fn read_cable(f: &mut Fields<'_, '_>) -> Read<CablePlan> {
 }
 
 fn read_strength(f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
-    spec.compliance = f.not_negative("compliance")?;
     let variables = f.variables;
     for (i, field) in ["limits", "limits2"].into_iter().enumerate() {
         spec.limits[i] = f.get(field).map(|n| read_limit(n, variables)).transpose()?;
@@ -232,13 +233,17 @@ fn read_strength(f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
     for (i, field) in ["motor", "motor2"].into_iter().enumerate() {
         spec.motors[i] = f.get(field).map(|n| read_motor(n, variables)).transpose()?;
     }
+    if !matches!(spec.kind, JointKind::Pulley { .. }) {
+        for (i, field) in ["friction", "friction2"].into_iter().enumerate() {
+            spec.friction[i] = f.not_negative(field)?.unwrap_or(0.0);
+        }
+    }
     if let Some(node) = f.get("breaks") {
         let mut b = Fields::of(node, "breaks", variables)?;
         let strength = |v: Option<f64>| v.unwrap_or(f64::INFINITY);
         spec.breaks = Some([strength(b.positive("force")?), strength(b.positive("torque")?)]);
         b.finish()?;
     }
-    spec.collide = f.flag("collide")?.unwrap_or(false);
     Ok(())
 }
 

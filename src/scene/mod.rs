@@ -19,9 +19,13 @@ pub mod expect;
 pub mod expr;
 pub mod files;
 mod generate;
+mod instantiate;
 mod joint;
+mod joints;
+pub mod judge;
 pub mod limits;
 pub mod plan;
+mod play;
 mod random;
 mod read;
 mod resolve;
@@ -31,9 +35,13 @@ mod text;
 
 pub use error::SceneError;
 pub use files::{Disk, Files, Memory};
+pub use instantiate::{DEFAULT_DT, DEFAULT_SECONDS, Scene};
+pub use judge::Judge;
 pub use limits::Limits;
 pub use plan::ScenePlan;
 
+use crate::Physics;
+use hecs::World;
 use std::path::Path;
 
 /// How to load a scene.
@@ -84,4 +92,21 @@ pub fn plan_from(
     files: &dyn Files,
 ) -> Result<ScenePlan, SceneError> {
     expand::build(path.as_ref(), options, files)
+}
+
+/// Loads a scene: a world with its bodies and joints, and the stage that moves it.
+///
+/// # Errors
+/// The first fault, with file, line and column.
+pub fn load(path: impl AsRef<Path>) -> Result<(World, Physics), SceneError> {
+    let scene = load_with(path, &LoadOptions::default())?;
+    Ok((scene.world, scene.physics))
+}
+
+/// Loads a scene with parameters set, and keeps what the file said beside it.
+///
+/// # Errors
+/// The first fault, with file, line and column.
+pub fn load_with(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Scene, SceneError> {
+    Ok(Scene::new(plan(path, options)?))
 }

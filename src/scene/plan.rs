@@ -3,7 +3,9 @@
 use super::error::Span;
 use super::expect::Expectation;
 use super::expr::Expr;
-use crate::components::{BodyKind, Collider};
+use crate::components::{Appearance, BodyKind, CableLink, Collider};
+use crate::settings::Partitioning;
+use crate::solver::Method;
 use glam::{DMat3, DQuat, DVec3};
 
 /// Everything a scene says, ready to be put into a world.
@@ -46,16 +48,14 @@ pub struct SceneSettings {
     pub gravity: Option<DVec3>,
     /// Substeps of one step.
     pub substeps: Option<usize>,
-    /// Solver by name.
-    pub solver: Option<String>,
-    /// Partitioning by name: `none`, `semantic`, `min-degree:N`, `auto`.
-    pub partition: Option<String>,
+    /// Solver.
+    pub solver: Option<Method>,
+    /// Partitioning.
+    pub partition: Option<Partitioning>,
     /// Compliance of joint rows (m/s per N·s).
     pub joint_compliance: Option<f64>,
     /// Compliance of contact rows (m/s per N·s).
     pub contact_compliance: Option<f64>,
-    /// Are colliders looked at?
-    pub collisions: Option<bool>,
 }
 
 /// A viewpoint.
@@ -99,7 +99,9 @@ pub struct BodyPlan {
     /// Number of its partition.
     pub partition: Option<u32>,
     /// Colour in pictures.
-    pub color: Option<[u8; 3]>,
+    pub color: Option<Appearance>,
+    /// Its place in a cable, for pictures.
+    pub cable: Option<CableLink>,
     /// Where the file says so.
     pub at: Span,
 }
@@ -132,16 +134,14 @@ pub struct JointPlan {
     pub a: Anchor,
     /// Where it holds the second body.
     pub b: Anchor,
-    /// Compliance of its rows (m/s per N·s); `None` for the settings' value.
-    pub compliance: Option<f64>,
     /// Range of its first and second free coordinate.
     pub limits: [Option<Limit>; 2],
     /// Motor on its first and second free coordinate.
     pub motors: [Option<Motor>; 2],
+    /// Dry friction (N or N·m) on its first and second free coordinate.
+    pub friction: [f64; 2],
     /// It breaks beyond this force (N) and torque (N·m).
     pub breaks: Option<[f64; 2]>,
-    /// May the two bodies touch?
-    pub collide: bool,
     /// Where the file says so.
     pub at: Span,
 }
@@ -202,6 +202,8 @@ pub enum JointKind {
         damping: f64,
         /// Steering angle at the start (rad).
         steer: f64,
+        /// Where the suspension rests without load, along the side axis (m).
+        rest: f64,
     },
     /// A rope through points of several bodies; its length may be driven.
     Pulley {
@@ -211,10 +213,10 @@ pub enum JointKind {
         length: f64,
         /// Rate of the length (m/s), negative to haul in.
         speed: f64,
+        /// Greatest tension the winch gives (N); beyond it the rope slips out.
+        max_force: f64,
         /// Friction where it wraps (capstan), 0 for a free sheave.
         friction: f64,
-        /// N per metre of stretch of the whole rope; 0 for inextensible.
-        stiffness: f64,
     },
 }
 

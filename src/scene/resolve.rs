@@ -3,8 +3,9 @@
 use super::error::{Fault, Read, Span, suggestion};
 use super::expand::{Builder, Pending};
 use super::expect::{Claim, ExpectationSpec};
+use super::expr::Expr;
 use super::joint::JointSpec;
-use super::plan::{Action, Anchor, BodyRef, JointKind, JointPlan, ScenePlan, ScriptPlan};
+use super::plan::{Action, Anchor, BodyPlan, BodyRef, JointKind, JointPlan, Motion, ScenePlan, ScriptPlan};
 use super::script::{ActionSpec, ScriptSpec};
 use super::text::shorten;
 use crate::components::BodyKind;
@@ -137,11 +138,10 @@ impl Resolver {
             kind,
             a,
             b,
-            compliance: spec.compliance,
             limits: spec.limits,
             motors: spec.motors,
+            friction: spec.friction,
             breaks: spec.breaks,
-            collide: spec.collide,
             at,
         });
         Ok(())
@@ -176,7 +176,7 @@ impl Resolver {
             JointKind::Rack { ratio, .. } => {
                 JointKind::Rack { ratio, frame: self.reference(&spec.frame, prefix, spec.place)? }
             }
-            JointKind::Pulley { length: l, speed, friction, stiffness, .. } => {
+            JointKind::Pulley { length: l, speed, max_force, friction, .. } => {
                 let mut points = Vec::with_capacity(spec.rope.len());
                 for (name, p) in &spec.rope {
                     let body = self.reference(name, prefix, spec.place)?;
@@ -187,7 +187,7 @@ impl Resolver {
                 if length <= 0.0 {
                     return Err(Fault::new(spec.place, "the rope has no length"));
                 }
-                JointKind::Pulley { points, length, speed, friction, stiffness }
+                JointKind::Pulley { points, length, speed, max_force, friction }
             }
             other => other,
         })
@@ -209,7 +209,7 @@ impl Resolver {
                     );
                     return Err(Fault::new(at, message));
                 }
-                ScriptPlan::Move { body, motion }
+                ScriptPlan::Move { body, motion: at_center(motion, plan) }
             }
             ScriptSpec::Drive { joint, motor, target, at } => {
                 let joint = self.joint_named(&joint, &prefix, at)?;
@@ -234,7 +234,14 @@ impl Resolver {
         Ok(match action {
             ActionSpec::Release(j) => Action::Release(self.joint_named(&j, prefix, at)?),
             ActionSpec::Remove(b) => Action::Remove(body(&b)?),
-            ActionSpec::Free(b) => Action::Free(body(&b)?),
+            ActionSpec::Free(b) => {
+                let body = body(&b)?;
+                let mass = &self.plan.bodies[body as usize];
+                if mass.inertia.determinant() <= 0.0 {
+                    return Err(Fault::new(at, format!("`{}` cannot be freed: it has no mass", shorten(&b))));
+                }
+                Action::Free(body)
+            }
             ActionSpec::Freeze(b) => Action::Freeze(body(&b)?),
             ActionSpec::Velocity(b, linear, angular) => Action::Velocity(body(&b)?, linear, angular),
             ActionSpec::Impulse(b, impulse) => Action::Impulse(body(&b)?, impulse),
@@ -275,6 +282,28 @@ impl Resolver {
             return Err(Fault::new(at, format!("no body that can move is called `{}`", shorten(pattern))));
         }
         Ok(found)
+    }
+}
+
+/// A motion of the author's origin as a motion of the centre of mass.
+fn at_center(motion: Motion, body: &BodyPlan) -> Motion {
+    match motion {
+        Motion::Keys { mut keys, repeat } => {
+            for k in &mut keys {
+                k.position -= k.rotation * body.origin;
+            }
+            Motion::Keys { keys, repeat }
+        }
+        Motion::Position(origin) => {
+            let shift = -(body.rotation * body.origin);
+            let mut axes = origin.into_iter().zip(shift.to_array());
+            Motion::Position(std::array::from_fn(|_| match axes.next() {
+                Some((e, 0.0)) => e,
+                Some((e, s)) => Expr::Binary('+', Box::new(e), Box::new(Expr::Number(s))),
+                None => Expr::Number(0.0),
+            }))
+        }
+        velocity => velocity,
     }
 }
 

@@ -3,8 +3,10 @@
 use super::error::{Fault, Read};
 use super::expr::Variables;
 use super::plan::{Camera, SceneSettings};
-use super::read::Fields;
+use super::read::{self, Fields};
 use super::text::Node;
+use crate::settings::Partitioning;
+use crate::solver::Method;
 use glam::DVec3;
 
 /// Reads `settings: (..)`.
@@ -13,23 +15,31 @@ use glam::DVec3;
 /// Unknown fields, steps that are not positive.
 pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> {
     let mut f = Fields::of(node, "settings", variables)?;
+    let solver = f
+        .get("solver")
+        .map(|n| read::choice(n, "solver", &Method::ALL.map(|m| (m.name(), m))))
+        .transpose()?;
+    let partition = f.get("partition").map(|n| read_partition(n, variables)).transpose()?;
     let settings = SceneSettings {
         dt: f.positive("dt")?,
         seconds: f.positive("seconds")?,
         test_seconds: f.positive("test_seconds")?,
         gravity: f.vector("gravity")?,
         substeps: f.count("substeps", 1000)?,
-        solver: f.text("solver")?,
-        partition: f.text("partition")?,
+        solver,
+        partition,
         joint_compliance: f.not_negative("joint_compliance")?,
         contact_compliance: f.not_negative("contact_compliance")?,
-        collisions: f.flag("collisions")?,
     };
     if settings.substeps == Some(0) {
         return Err(Fault::new(node.at, "`substeps` is 0; it must be at least 1"));
     }
     f.finish()?;
     Ok(settings)
+}
+
+fn read_partition(node: &Node, variables: &Variables) -> Read<Partitioning> {
+    read::text(node, variables)?.parse().map_err(|message: String| Fault::new(node.at, message))
 }
 
 /// Reads one camera.

@@ -493,7 +493,7 @@ mod tests {
         let Value::List(numbers) = &fields[1].node.value else { panic!("a list") };
         let numbers: Vec<_> = numbers.iter().map(|n| n.value.clone()).collect();
         assert_eq!(numbers, [1.0, -2.5e-3, 31.0, 1000.0].map(Value::Number));
-        assert_eq!(fields[3].at, Span { file: 0, line: 4, column: 33 });
+        assert_eq!(fields[3].at, Span { file: 0, line: 4, column: 34 });
         assert_eq!(fields[4].node.value, Value::Word("fixed".into()));
     }
 
