@@ -34,8 +34,10 @@
 //! `tests/layering.rs` holds this.
 
 pub mod clock;
+pub mod collision;
 pub mod components;
 pub mod constraint;
+pub mod events;
 pub mod geometry;
 pub mod graph;
 pub mod impulse;

@@ -2,6 +2,7 @@
 
 use crate::components::{Force, Torque};
 use crate::constraint::Constraint;
+use crate::events::ContactEvent;
 use crate::report::StepReport;
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
@@ -181,6 +182,22 @@ impl Physics {
     pub fn set_threads(&mut self, n: usize) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n.max(1)).build();
         self.pool = Some(pool.expect("the operating system lets us start threads"));
+    }
+
+    /// What happened in the last step, in a stable order.
+    pub fn events(&self) -> &[ContactEvent] {
+        &self.work.collision.events
+    }
+
+    /// Wakes a body, and with it its island, in the coming step.
+    pub fn wake(&mut self, body: Entity) {
+        self.work.collision.disturbed.push(body);
+    }
+
+    /// Lets `filter` decide which pairs of bodies may touch. It is asked for every near pair in every step, from many
+    /// threads, and must give the same answer for the same pair.
+    pub fn set_contact_filter(&mut self, filter: impl Fn(Entity, Entity) -> bool + Send + Sync + 'static) {
+        self.work.collision.filter = Some(Box::new(filter));
     }
 
     /// Puts a run condition on the system called `name`.

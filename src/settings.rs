@@ -68,6 +68,32 @@ pub struct Settings {
     pub joint_correction: f64,
     /// Greatest velocity of a correction (m/s or rad/s). Default 4.
     pub max_correction_speed: f64,
+    /// Compliance C of the normal rows of contacts (m/s per N·s). Default 1e-8, nominal 1e-10–1e-6.
+    pub contact_compliance: f64,
+    /// Compliance C of friction rows (m/s per N·s): a held force F creeps with C F h. Default 1e-8.
+    pub friction_compliance: f64,
+    /// Share of a penetration recovered in a step. Default 0.2, nominal 0.05–0.5.
+    pub contact_correction: f64,
+    /// Greatest velocity of recovery (m/s): what overlaps parts without a jump. Default 0.3.
+    pub max_recovery_speed: f64,
+    /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
+    /// use a twentieth of their size. Default 5 mm.
+    pub contact_margin: f64,
+    /// Slower approaches (m/s) do not bounce. Default 0.2.
+    pub bounce_threshold: f64,
+    /// How often a step may be solved again because normal impulses moved away from those that bound friction. 0 is
+    /// the box friction of 000 eq. 11 to the letter; 1 is the first pass of 000 §8.2. Default 3.
+    pub friction_passes: u32,
+    /// Relative change of an island's normal impulses (in the sum of amounts) that asks for another pass. Default 0.01.
+    pub friction_tolerance: f64,
+    /// Do islands at rest fall asleep? Default yes.
+    pub sleep: bool,
+    /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest. Default 1 mm/s.
+    pub sleep_speed: f64,
+    /// Seconds at rest before an island falls asleep. Default 0.5.
+    pub sleep_time: f64,
+    /// Impulse (N·s) of a pair in one step above which an event is sent. Default infinite: none.
+    pub impulse_event_threshold: f64,
     /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
     pub measure: bool,
     /// Velocities beyond this (m/s, or rad/s) count as absurd and are quarantined. Default 1e6.
@@ -89,6 +115,18 @@ impl Default for Settings {
             joint_compliance: 1e-9,
             joint_correction: 0.2,
             max_correction_speed: 4.0,
+            contact_compliance: 1e-8,
+            friction_compliance: 1e-8,
+            contact_correction: 0.2,
+            max_recovery_speed: 0.3,
+            contact_margin: 5e-3,
+            bounce_threshold: 0.2,
+            friction_passes: 3,
+            friction_tolerance: 0.01,
+            sleep: true,
+            sleep_speed: 1e-3,
+            sleep_time: 0.5,
+            impulse_event_threshold: f64::INFINITY,
             measure: true,
             max_speed: 1e6,
             max_position: 1e9,

@@ -33,6 +33,12 @@ pub struct Work {
     pub next_constraint: u64,
     /// Registered constraint types whose bodies must not touch: pairs of slots, sorted, lower first.
     pub jointed_pairs: Vec<(u32, u32)>,
+    /// Memory of the collide stage.
+    pub collision: crate::collision::Collision,
+    /// Bodies tied by joints in the last step.
+    pub joint_ties: Vec<(Entity, Entity)>,
+    /// Gravity when sleepers were last looked at; a change wakes everybody.
+    pub sleep_gravity: Option<DVec3>,
 }
 
 impl Work {
@@ -43,8 +49,12 @@ impl Work {
         self.old_islands.clear();
         self.spare_islands.clear();
         self.bodies.known.fill(false);
+        self.collision.forget();
     }
 }
+
+/// A row that no normal impulse bounds.
+pub const NO_ROW: u32 = u32::MAX;
 
 /// A body on which no row acts.
 pub const NO_ISLAND: u32 = u32::MAX;
@@ -71,6 +81,10 @@ pub struct Bodies {
     pub velocity: Vec<[DVec3; 2]>,
     /// L + h τ − I ω_free: what the angular momentum has over that of the free velocity (gyroscopic part).
     pub angular_momentum: Vec<DVec3>,
+    /// Does it sleep? Then it stands still and takes part in no island.
+    pub asleep: Vec<bool>,
+    /// Seconds it has been at rest.
+    pub rest: Vec<f64>,
     /// Slot by entity id; whoever reads it compares the entity.
     pub slot_by_id: Vec<u32>,
 }
@@ -94,7 +108,21 @@ impl Bodies {
 
     /// Does the body move by forces?
     pub fn is_dynamic(&self, slot: u32) -> bool {
-        self.view[slot as usize].kind == BodyKind::Dynamic && !self.quarantined[slot as usize]
+        self.view[slot as usize].kind == BodyKind::Dynamic
+            && !self.quarantined[slot as usize]
+            && !self.asleep[slot as usize]
+    }
+
+    /// May the body move in this step? Fixed, sleeping and quarantined ones and kinematic ones at rest do not.
+    pub fn is_awake(&self, slot: u32) -> bool {
+        let view = &self.view[slot as usize];
+        match view.kind {
+            BodyKind::Dynamic => self.is_dynamic(slot),
+            BodyKind::Kinematic => {
+                view.linear_velocity != DVec3::ZERO || view.angular_velocity != DVec3::ZERO
+            }
+            BodyKind::Fixed => false,
+        }
     }
 }
 
@@ -146,6 +174,10 @@ pub struct Rows {
     pub lambda: Vec<f64>,
     /// Label: likewise.
     pub label: Vec<crate::solver::Label>,
+    /// Friction rows: the row of the normal impulse that bounds them, [`NO_ROW`] for others.
+    pub normal_of: Vec<u32>,
+    /// Friction rows: |λ| ≤ `friction` × λ of `normal_of`.
+    pub friction: Vec<f64>,
     /// Geometric stiffness: slot and 6×6 block.
     pub stiffness: Vec<(u32, crate::constraint::row::Stiffness)>,
 }
@@ -176,6 +208,8 @@ impl Rows {
         self.measured.clear();
         self.lambda.clear();
         self.label.clear();
+        self.normal_of.clear();
+        self.friction.clear();
         self.stiffness.clear();
     }
 }
@@ -197,6 +231,8 @@ pub struct Island {
     pub solution: Solution,
     /// What the solve said.
     pub stats: SolveStats,
+    /// How far normal impulses ended from those that set the friction bounds (N·s).
+    pub friction_shift: f64,
 }
 
 impl Island {

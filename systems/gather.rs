@@ -56,7 +56,7 @@ fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3) -> Option<BadQuantity> {
 /// The velocity a body would have without constraints, and its angular momentum then.
 fn free_motion(bodies: &mut Bodies, slot: usize, dt: f64) {
     let view = &bodies.view[slot];
-    if view.kind != BodyKind::Dynamic {
+    if view.kind != BodyKind::Dynamic || bodies.asleep[slot] {
         bodies.velocity[slot] = match view.kind {
             BodyKind::Kinematic => [view.linear_velocity, view.angular_velocity],
             _ => [DVec3::ZERO; 2],

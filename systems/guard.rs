@@ -200,6 +200,9 @@ impl Bodies {
         self.quarantined.resize(n, false);
         self.velocity.resize(n, [DVec3::ZERO; 2]);
         self.angular_momentum.resize(n, DVec3::ZERO);
+        self.asleep.clear();
+        self.asleep.resize(n, false);
+        self.rest.resize(n, 0.0);
     }
 }
 

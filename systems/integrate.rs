@@ -15,14 +15,14 @@ const CHUNK: usize = 1024;
 /// Advances every pose by its velocity.
 pub fn integrate_bodies(step: &mut Step<'_>) {
     let dt = step.dt;
-    let Bodies { view, velocity, angular_momentum, quarantined, .. } = &mut step.work.bodies;
+    let Bodies { view, velocity, angular_momentum, quarantined, asleep, .. } = &mut step.work.bodies;
     view.par_chunks_mut(CHUNK)
         .zip(velocity.par_chunks(CHUNK))
         .zip(angular_momentum.par_chunks(CHUNK))
-        .zip(quarantined.par_chunks(CHUNK))
-        .for_each(|(((view, velocity), momentum), quarantined)| {
+        .zip(quarantined.par_chunks(CHUNK).zip(asleep.par_chunks(CHUNK)))
+        .for_each(|(((view, velocity), momentum), (quarantined, asleep))| {
             for i in 0..view.len() {
-                if !quarantined[i] && view[i].kind != BodyKind::Fixed {
+                if !quarantined[i] && !asleep[i] && view[i].kind != BodyKind::Fixed {
                     advance(&mut view[i], velocity[i], momentum[i], dt);
                 }
             }

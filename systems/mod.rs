@@ -18,6 +18,9 @@
 //! `Physics::add_system`; *forces* and *rows* are made for that.
 
 pub mod assemble;
+pub mod collide;
+pub mod contacts;
+pub mod events;
 pub mod forces;
 pub mod gather;
 pub mod graph;
@@ -27,6 +30,7 @@ pub mod integrate;
 pub mod measure;
 pub mod motion;
 pub mod rows;
+pub mod sleep;
 pub mod solve;
 
 use crate::physics::Physics;
@@ -36,17 +40,24 @@ use crate::schedule::{Pipeline, Stage::*};
 pub fn step_pipeline() -> Pipeline {
     Pipeline::new()
         .stage(Guard, "guard", guard::quarantine_bad_state)
+        .stage(Guard, "rest", sleep::read_rest)
+        .stage(Guard, "clear events", events::clear_events)
         .stage(Motion, "previous poses", motion::keep_previous_poses)
         .stage(Motion, "motion", motion::follow_targets)
+        .stage(Collide, "collide", collide::update_contacts)
         .stage(Forces, "gravity", forces::apply_gravity) // open to users
+        .stage(Gather, "wake", sleep::wake_islands)
         .stage(Gather, "gather", gather::gather_forces) // p of (4)
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
+        .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8)
         .stage(Partitions, "solve", solve::solve_islands) // (8)–(12)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
+        .stage(Finish, "sleep", sleep::fall_asleep)
+        .stage(Finish, "events", events::tell_contacts)
         .stage(Finish, "measure", measure::measure_step)
 }
 

@@ -7,7 +7,7 @@ use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, ConstraintBlock, Gauge, Rows};
+use crate::work::{Bodies, ConstraintBlock, Gauge, NO_ROW, Rows};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step.
@@ -176,6 +176,8 @@ impl<const N: usize> Written<'_, N> {
             let last = self.last.0.iter().find(|r| r.key == row.key);
             out.lambda.push(last.map_or(0.0, |r| r.lambda));
             out.label.push(last.map_or(Label::Free, |r| r.label));
+            out.normal_of.push(NO_ROW);
+            out.friction.push(0.0);
         }
         out.stiffness.extend(self.stiffness.iter().map(|&(k, s)| (self.slots[k], s)));
         true

@@ -1,5 +1,6 @@
 //! Every island's problem is solved, all of them in parallel (000 eqs. 8–12).
 
+use super::contacts::settle_friction;
 use crate::report::Trouble;
 use crate::schedule::Step;
 use glam::DVec3;
@@ -8,9 +9,11 @@ use rayon::prelude::*;
 /// Solves all islands and brings impulses and velocities back, island by island, in order.
 pub fn solve_islands(step: &mut Step<'_>) {
     let settings = step.settings;
+    let rows = &step.work.rows;
     step.work.islands.par_iter_mut().for_each(|island| {
         island.solver.set_method(settings.method);
         island.stats = island.solver.solve(&island.problem, &mut island.solution);
+        island.friction_shift = settle_friction(island, rows, settings);
     });
     let work = &mut *step.work;
     let mut squares = 0.0;
@@ -31,6 +34,7 @@ pub fn solve_islands(step: &mut Step<'_>) {
         report.residual_energy = report.residual_energy.max(stats.residual_energy);
         report.pivots += stats.pivots + stats.ipm_iterations;
         report.factorizations += stats.factorizations;
+        report.friction_bound_shift = report.friction_bound_shift.max(island.friction_shift);
         if !stats.converged {
             report.converged = false;
             let rows = island.rows.len() as u32;

@@ -54,11 +54,21 @@ pub struct Material {
     pub restitution: f64,
     /// Density (kg/m³) for mass properties from shapes.
     pub density: f64,
+    /// Radius (m) by which friction also resists spinning about the normal; two surfaces meet with the larger.
+    pub torsion_radius: f64,
+    /// Radius (m) by which the normal force also resists rolling; two surfaces meet with the larger.
+    pub rolling_radius: f64,
 }
 
 impl Default for Material {
     fn default() -> Self {
-        Material { friction: 0.6, restitution: 0.0, density: 1000.0 }
+        Material {
+            friction: 0.6,
+            restitution: 0.0,
+            density: 1000.0,
+            torsion_radius: 0.0,
+            rolling_radius: 0.0,
+        }
     }
 }
 

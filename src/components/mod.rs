@@ -6,9 +6,11 @@
 pub mod body;
 pub mod collider;
 pub mod constraint;
+pub mod contact;
 pub mod look;
 
 pub use body::*;
 pub use collider::*;
 pub use constraint::*;
+pub use contact::*;
 pub use look::*;

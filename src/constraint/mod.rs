@@ -12,6 +12,7 @@ mod anchored;
 pub mod axis;
 pub mod ball;
 pub mod cable;
+pub mod contact_rows;
 pub mod cylindrical;
 pub mod distance;
 pub mod fixed;

@@ -82,6 +82,7 @@ pub struct BroadPhase {
     pairs: Vec<(u32, u32)>,
     found: Vec<(u32, u32)>,
     merged: Vec<(u32, u32)>,
+    removed: Vec<u32>,
 }
 
 impl BroadPhase {
@@ -115,6 +116,7 @@ impl BroadPhase {
         self.leaves[id as usize].alive = false;
         self.pairs.retain(|&(a, b)| a != id && b != id);
         self.free.push(id);
+        self.removed.push(id);
     }
 
     /// Tells where a collider may be during the coming step.
@@ -244,6 +246,28 @@ impl BroadPhase {
                 f(id);
             }
         }
+    }
+
+    /// The numbers of colliders that were removed since the last call, sorted; some may be in use again.
+    pub fn take_removed(&mut self) -> Vec<u32> {
+        let mut removed = std::mem::take(&mut self.removed);
+        removed.sort_unstable();
+        removed
+    }
+
+    /// The rank of a collider.
+    pub fn order(&self, id: u32) -> u64 {
+        self.leaves[id as usize].order
+    }
+
+    /// Ranks a collider anew. Ranks may change, but never so that two colliders change places.
+    pub fn set_order(&mut self, id: u32, order: u64) {
+        self.leaves[id as usize].order = order;
+    }
+
+    /// Was the collider inserted as one that moves?
+    pub fn is_movable(&self, id: u32) -> bool {
+        self.leaves[id as usize].movable
     }
 
     /// Number of colliders.

@@ -5,9 +5,11 @@ pub mod mass;
 pub mod narrow;
 pub mod shape;
 pub mod surface;
+pub mod sweep;
 
 pub use broad::{Bounds, Box3, BroadPhase};
 pub use mass::MassProperties;
 pub use narrow::{ContactPoint, NarrowScratch, Placed, collide};
 pub use shape::{Shape, ShapeError, ShapeHandle};
 pub use surface::Surface;
+pub use sweep::first_touch;

@@ -301,3 +301,24 @@ fn compile_compound(parts: &[(DVec3, DQuat, Shape)]) -> Result<SharedShape, Shap
     }
     Ok(SharedShape::compound(compiled))
 }
+
+impl ShapeHandle {
+    /// Half of the smallest edge of the shape's own box (m): how thin it is. Infinite for half-spaces.
+    pub fn thickness(&self) -> f64 {
+        match self.shape() {
+            Shape::HalfSpace { .. } => f64::INFINITY,
+            _ => self.parry().compute_local_aabb().half_extents().min_element(),
+        }
+    }
+
+    /// The largest distance of a point of the shape from `center` in its frame, by its box (m).
+    pub fn reach_from(&self, center: DVec3) -> f64 {
+        match self.shape() {
+            Shape::HalfSpace { .. } => f64::INFINITY,
+            _ => {
+                let aabb = self.parry().compute_local_aabb();
+                (aabb.center() - center).abs().length() + aabb.half_extents().length()
+            }
+        }
+    }
+}

@@ -15,9 +15,6 @@ pub mod ordering;
 pub mod sparse_cholesky;
 pub mod symbolic;
 
-#[cfg(test)]
-mod tests;
-
 pub use graph::{BlockGraph, NodeKind};
 pub use kernels::{Isa, Kernels};
 pub use multifrontal::Multifrontal;

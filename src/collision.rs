@@ -1,0 +1,109 @@
+//! What the *collide* stage remembers between steps.
+//!
+//! Everything here can be built anew from the world (that is what [`Collision::forget`] is for); contacts themselves
+//! live in the world as entities.
+
+use crate::components::{CollisionFilter, ManifoldPoint, Material, Surface};
+use crate::events::ContactEvent;
+use crate::geometry::{BroadPhase, ContactPoint, NarrowScratch, ShapeHandle};
+use glam::{DQuat, DVec3};
+use hecs::Entity;
+
+/// May these two bodies' colliders meet? Asked once a step for every near pair; must be a pure function.
+pub type PairFilter = Box<dyn Fn(Entity, Entity) -> bool + Send + Sync>;
+
+/// Memory of the *collide* stage.
+#[derive(Default)]
+pub struct Collision {
+    /// Near pairs.
+    pub broad: BroadPhase,
+    /// Colliders by their number in the broad phase.
+    pub colliders: Vec<ColliderRecord>,
+    /// Colliders of each body, by entity id.
+    pub by_body: Vec<BodyColliders>,
+    /// How many entries of `by_body` are in use.
+    pub bodies: usize,
+    /// Near pairs in order, with their contact entities.
+    pub pairs: Vec<Pair>,
+    /// Those of the last step while the new ones are being listed.
+    pub old_pairs: Vec<Pair>,
+    /// Pairs without use, for their memory.
+    pub spare_pairs: Vec<Pair>,
+    /// Buffers of the narrow phase, one a chunk of pairs.
+    pub scratch: Vec<(NarrowScratch, Vec<ContactPoint>)>,
+    /// Pairs of bodies tied by a joint that forbids contact: slots, sorted.
+    pub jointed: Vec<(u32, u32)>,
+    /// What happened in this step.
+    pub events: Vec<ContactEvent>,
+    /// The user's say in who meets whom.
+    pub filter: Option<PairFilter>,
+    /// Number of the pass, to notice bodies that are gone.
+    pub pass: u64,
+    /// Bodies that lost a contact, and those the user asked to wake.
+    pub disturbed: Vec<Entity>,
+    /// Must the contact entities be looked up in the world (after a restore)?
+    pub stale: bool,
+}
+
+impl Collision {
+    /// Forgets everything; the next step builds it anew and finds the contact entities in the world.
+    pub fn forget(&mut self) {
+        let filter = self.filter.take();
+        *self = Collision { filter, stale: true, ..Collision::default() };
+    }
+}
+
+/// The colliders of one body.
+#[derive(Clone, Default)]
+pub struct BodyColliders {
+    /// Whose they are.
+    pub entity: Option<Entity>,
+    /// Their numbers in the broad phase.
+    pub ids: Vec<u32>,
+    /// Pass in which the body was last seen.
+    pub pass: u64,
+}
+
+/// One collider as the stage sees it.
+#[derive(Clone)]
+pub struct ColliderRecord {
+    /// Its body.
+    pub entity: Entity,
+    /// The body's slot in this step.
+    pub slot: u32,
+    /// Which collider of the body.
+    pub index: u32,
+    /// Its shape.
+    pub shape: ShapeHandle,
+    /// World position.
+    pub position: DVec3,
+    /// World orientation.
+    pub rotation: DQuat,
+    /// Surface properties.
+    pub material: Material,
+    /// Who may touch it.
+    pub filter: CollisionFilter,
+    /// Does it only report?
+    pub sensor: bool,
+    /// Half of the smallest edge of its box.
+    pub thickness: f64,
+    /// Largest distance of its points from the body's centre of mass.
+    pub reach: f64,
+}
+
+/// A near pair.
+#[derive(Default)]
+pub struct Pair {
+    /// Numbers of the colliders, the earlier body first.
+    pub ids: (u32, u32),
+    /// Its contact entity, if it touches or is about to.
+    pub entity: Option<Entity>,
+    /// Its points in the last step while the new ones are being found; the memory of both changes hands.
+    pub old: Vec<ManifoldPoint>,
+    /// Its points.
+    pub points: Vec<ManifoldPoint>,
+    /// How the surfaces meet.
+    pub surface: Option<Surface>,
+    /// Did the narrow phase skip it because both bodies sleep? Then the contact stays as it is.
+    pub asleep: bool,
+}

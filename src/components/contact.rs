@@ -1,0 +1,94 @@
+//! Contacts are entities: one for each pair of colliders that touch, or are about to.
+//!
+//! The *collide* stage spawns one when a pair comes near, updates it in place while it stays, and despawns it when it
+//! parts. Between *collide* and *rows* a game may look at them and change them: give a [`Surface`] another friction, a
+//! velocity of its own (a conveyor belt), or switch it off (a platform that lets through from below).
+//!
+//! [`RowImpulses`](super::RowImpulses) holds the impulses of the last step: keys `8 k`, `8 k + 1`, `8 k + 2` for the
+//! normal and the two tangents of the point with key `k`, `8 k + 3` for its torsion, `8 k + 4` and `8 k + 5` for rolling.
+
+use glam::{DQuat, DVec3};
+use hecs::Entity;
+
+/// Who touches whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// The body that was created first.
+    pub a: Entity,
+    /// The other one.
+    pub b: Entity,
+    /// Which of the first body's colliders.
+    pub collider_a: u32,
+    /// Which of the second body's colliders.
+    pub collider_b: u32,
+    /// Does one of the colliders only report? Sensors never push.
+    pub sensor: bool,
+    /// Did the pair touch at the end of the last step (overlap, or push)?
+    pub touching: bool,
+}
+
+/// Where a pair touches: at most four points for each direction of the normal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifold {
+    /// The points.
+    pub points: Vec<ManifoldPoint>,
+}
+
+/// One point of a [`Manifold`]. Vectors are in world axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ManifoldPoint {
+    /// Names the point for as long as it persists.
+    pub key: u32,
+    /// Unit normal from a to b.
+    pub normal: DVec3,
+    /// Distance of the surfaces (m), negative where they overlap.
+    pub separation: f64,
+    /// From the centre of mass of a to the point (m).
+    pub arm_a: DVec3,
+    /// From the centre of mass of b to the point (m).
+    pub arm_b: DVec3,
+    /// First tangent: along sliding, or along what friction held back in the last step.
+    pub tangent: DVec3,
+    /// The point in the frame of a, by which it is found again.
+    pub anchor_a: DVec3,
+    /// The point in the frame of b.
+    pub anchor_b: DVec3,
+    /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).
+    pub approach: f64,
+    /// Steps it has lived.
+    pub age: u32,
+}
+
+/// How two surfaces meet. Written anew in every step from the materials of the two colliders; what a system changes
+/// between *collide* and *rows* holds for the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Surface {
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Share of the approach velocity that comes back.
+    pub restitution: f64,
+    /// Compliance C of the normal rows (m/s per N·s).
+    pub compliance: f64,
+    /// Velocity of the surface of b over that of a that friction strives for (m/s, world axes): conveyor belts.
+    pub velocity: DVec3,
+    /// Radius (m) by which friction also resists spinning about the normal; zero for none.
+    pub torsion_radius: f64,
+    /// Radius (m) by which the normal force also resists rolling; zero for none.
+    pub rolling_radius: f64,
+    /// Does the pair push at all?
+    pub enabled: bool,
+}
+
+/// How long a body has been at rest, and whether it sleeps. Given to every body by the engine; to wake one, set its
+/// velocity, push it, move it, or call `Physics::wake`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rest {
+    /// Seconds below the speed of `Settings::sleep_speed`.
+    pub time: f64,
+    /// Does it sleep?
+    pub asleep: bool,
+    /// Where it fell asleep (m); a body found elsewhere was moved and wakes.
+    pub position: DVec3,
+    /// How it was turned when it fell asleep.
+    pub rotation: DQuat,
+}

@@ -1,0 +1,154 @@
+//! Colliders enter the stage: placed in the world, boxed, and known to the broad phase.
+
+use crate::collision::{BodyColliders, ColliderRecord, Collision};
+use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
+use crate::constraint::BodyView;
+use crate::geometry::{Bounds, Box3, Placed, Shape};
+use crate::schedule::Step;
+use glam::DVec3;
+use hecs::Entity;
+
+/// Reads all colliders, tells the broad phase where they may be in this step, and drops those of bodies that are gone.
+pub fn read_colliders(step: &mut Step<'_>) {
+    let (bodies, collision) = (&step.work.bodies, &mut step.work.collision);
+    let margin = step.settings.contact_margin;
+    collision.pass += 1;
+    let mut seen = 0;
+    for (entity, index, colliders) in step.world.query_mut::<(Entity, &BodyIndex, &Colliders)>() {
+        let slot = index.0;
+        if bodies.entity.get(slot as usize) != Some(&entity) || bodies.quarantined[slot as usize] {
+            continue;
+        }
+        seen += 1;
+        read_body(collision, entity, slot, &bodies.view[slot as usize], &colliders.0, margin, step.dt);
+    }
+    if seen != collision.bodies {
+        drop_gone(collision);
+    }
+}
+
+fn read_body(
+    collision: &mut Collision,
+    entity: Entity,
+    slot: u32,
+    view: &BodyView,
+    colliders: &[Collider],
+    margin: f64,
+    dt: f64,
+) {
+    let id = entity.id() as usize;
+    if collision.by_body.len() <= id {
+        collision.by_body.resize(id + 1, BodyColliders::default());
+    }
+    let known = &collision.by_body[id];
+    let same_kind = known.ids.first().is_none_or(|i| collision.broad.is_movable(*i) == is_movable(view));
+    if known.entity != Some(entity) || known.ids.len() != colliders.len() || !same_kind {
+        drop_body(collision, id);
+        collision.by_body[id].entity = Some(entity);
+        collision.bodies += 1;
+    }
+    collision.by_body[id].pass = collision.pass;
+    for (k, collider) in colliders.iter().enumerate() {
+        let order = u64::from(slot) << 16 | k as u64;
+        match collision.by_body[id].ids.get(k).copied() {
+            Some(number) => {
+                collision.broad.set_order(number, order);
+                let record = &mut collision.colliders[number as usize];
+                if refresh(record, collider, slot, view)
+                    && let Some(bounds) = bounds(record, view, margin, dt)
+                {
+                    collision.broad.update(number, bounds);
+                }
+            }
+            None => {
+                let record = new_record(entity, slot, k as u32, collider, view);
+                // A shape whose box is not finite cannot be met; half-spaces have none by nature.
+                let bounds = bounds(&record, view, margin, dt)
+                    .unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
+                let number = collision.broad.insert(order, bounds, is_movable(view));
+                if collision.colliders.len() <= number as usize {
+                    collision.colliders.push(record);
+                } else {
+                    collision.colliders[number as usize] = record;
+                }
+                collision.by_body[id].ids.push(number);
+            }
+        }
+    }
+}
+
+fn is_movable(view: &BodyView) -> bool {
+    view.kind != BodyKind::Fixed
+}
+
+fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: &BodyView) -> ColliderRecord {
+    let mut record = ColliderRecord {
+        entity,
+        slot,
+        index,
+        shape: collider.shape.clone(),
+        position: DVec3::NAN,
+        rotation: view.rotation,
+        material: collider.material,
+        filter: collider.filter,
+        sensor: collider.sensor,
+        thickness: 0.0,
+        reach: 0.0,
+    };
+    measure(&mut record, collider);
+    refresh(&mut record, collider, slot, view);
+    record
+}
+
+fn measure(record: &mut ColliderRecord, collider: &Collider) {
+    record.thickness = collider.shape.thickness();
+    record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
+}
+
+/// Takes over what may have changed; false if a body that does not move has not.
+fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &BodyView) -> bool {
+    let position = view.position + view.rotation * collider.position;
+    let rotation = view.rotation * collider.rotation;
+    let mut changed = view.kind != BodyKind::Fixed;
+    if !record.shape.same(&collider.shape) {
+        record.shape = collider.shape.clone();
+        measure(record, collider);
+        changed = true;
+    }
+    changed |= record.position != position || record.rotation != rotation;
+    record.slot = slot;
+    (record.position, record.rotation) = (position, rotation);
+    (record.material, record.filter, record.sensor) = (collider.material, collider.filter, collider.sensor);
+    changed
+}
+
+/// Where the collider may be during the step, with the margin at which contacts begin.
+fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Option<Bounds> {
+    if let Shape::HalfSpace { normal } = record.shape.shape() {
+        let normal = record.rotation * normal.normalize();
+        return Some(Bounds::Below { normal, offset: normal.dot(record.position) + margin });
+    }
+    let placed = Placed { shape: &record.shape, position: record.position, rotation: record.rotation };
+    // A turning body sweeps no further than its reach; one that turns fast is a ball.
+    let turn = (view.angular_velocity.length() * dt).min(2.0) * record.reach;
+    let swept = Box3::around(&placed).swept(view.linear_velocity * dt, margin + turn);
+    (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
+}
+
+fn drop_body(collision: &mut Collision, id: usize) {
+    let body = &mut collision.by_body[id];
+    if body.entity.take().is_some() {
+        collision.bodies -= 1;
+    }
+    for number in body.ids.drain(..) {
+        collision.broad.remove(number);
+    }
+}
+
+fn drop_gone(collision: &mut Collision) {
+    for id in 0..collision.by_body.len() {
+        if collision.by_body[id].entity.is_some() && collision.by_body[id].pass != collision.pass {
+            drop_body(collision, id);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The *collide* stage: contact entities follow the poses.
+//!
+//! Colliders are read once (`colliders`), the broad phase lists near pairs, the narrow phase runs over them in parallel
+//! in a fixed order (`narrow`), and contact entities are spawned, updated and despawned in that same order (`entities`).
+
+mod colliders;
+mod entities;
+mod narrow;
+
+pub use entities::{names, stopped};
+
+use crate::schedule::Step;
+use crate::work::Work;
+
+/// Brings all contact entities up to date with the poses at the start of the step.
+pub fn update_contacts(step: &mut Step<'_>) {
+    colliders::read_colliders(step);
+    step.work.collision.broad.refresh();
+    list_pairs(step.work);
+    if step.work.collision.stale {
+        entities::find_in_world(step);
+    }
+    entities::lend_manifolds(step);
+    narrow::find_points(step);
+    entities::keep_contacts(step);
+}
+
+/// Carries pairs that persist over to the new list; both lists have the same order. Those that are gone stay behind in
+/// `old_pairs`.
+fn list_pairs(work: &mut Work) {
+    let collision = &mut work.collision;
+    std::mem::swap(&mut collision.pairs, &mut collision.old_pairs);
+    let mut gone = Vec::new();
+    // Pairs of colliders that are gone first: their ranks mean nothing any more.
+    let removed = collision.broad.take_removed();
+    if !removed.is_empty() {
+        gone.extend(collision.old_pairs.extract_if(.., |p| {
+            removed.binary_search(&p.ids.0).is_ok() || removed.binary_search(&p.ids.1).is_ok()
+        }));
+    }
+    let order = |ids: (u32, u32)| (collision.broad.order(ids.0), collision.broad.order(ids.1));
+    let mut old = collision.old_pairs.drain(..).peekable();
+    for &ids in collision.broad.pairs() {
+        while let Some(pair) = old.next_if(|p| p.ids != ids && order(p.ids) <= order(ids)) {
+            gone.push(pair);
+        }
+        let pair = old.next_if(|p| p.ids == ids).unwrap_or_else(|| {
+            let mut pair = collision.spare_pairs.pop().unwrap_or_default();
+            pair.ids = ids;
+            pair
+        });
+        collision.pairs.push(pair);
+    }
+    gone.extend(old);
+    collision.old_pairs.append(&mut gone);
+    let collision = &mut work.collision;
+    collision.jointed.clone_from(&work.jointed_pairs);
+    collision.jointed.sort_unstable();
+    collision.jointed.dedup();
+}

@@ -1,0 +1,161 @@
+//! Contacts write their rows (000 eqs. 3, 7, 9–11), and friction bounds follow the normal impulses (000 §8.2).
+
+use crate::components::{Contact, Manifold, RowImpulses, Surface};
+use crate::constraint::contact_rows::{ContactRow, ContactRules, write_point};
+use crate::schedule::Step;
+use crate::settings::Settings;
+use crate::solver::{Label, RowKind};
+use crate::work::{ConstraintBlock, Island, NO_ROW, Rows};
+use hecs::Entity;
+
+/// Writes the rows of all contacts, in the order of the pairs. Runs after all other constraints, so that it knows which
+/// bodies are tied.
+pub fn write_contacts(step: &mut Step<'_>) {
+    let settings = step.settings;
+    let rules = ContactRules {
+        dt: step.dt,
+        friction_compliance: settings.friction_compliance,
+        correction: settings.contact_correction,
+        max_recovery_speed: settings.max_recovery_speed,
+        bounce_threshold: settings.bounce_threshold,
+        touch: 0.2 * settings.contact_margin,
+    };
+    let mut jointed = std::mem::take(&mut step.work.jointed_pairs);
+    jointed.sort_unstable();
+    jointed.dedup();
+    let (bodies, rows, collision) = (&step.work.bodies, &mut step.work.rows, &step.work.collision);
+    let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
+    let mut contacts = query.view();
+    let (mut deepest, mut sum, mut count) = (0.0f64, 0.0, 0u32);
+    for pair in &collision.pairs {
+        let Some(entity) = pair.entity else { continue };
+        let Some((contact, manifold, surface, last)) = contacts.get_mut(entity) else { continue };
+        let (a, b) = (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
+        if contact.sensor || !surface.enabled || !is_sound(surface) {
+            continue;
+        }
+        for point in manifold.points.iter().filter(|p| p.separation < 0.0) {
+            deepest = deepest.max(-point.separation);
+            sum -= point.separation;
+            count += 1;
+        }
+        let asleep = !bodies.is_dynamic(a.slot) && !bodies.is_dynamic(b.slot);
+        let tied = jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
+        if asleep || tied || manifold.points.is_empty() {
+            continue;
+        }
+        let views = [&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]];
+        let block = open_block(rows, entity, [a.slot, b.slot]);
+        for point in &mut manifold.points {
+            let normal = rows.d.len() as u32;
+            write_point(point, surface, views, last, &rules, &mut |row| {
+                push(rows, &row, normal, label_of(last, row.key));
+            });
+        }
+        rows.blocks[block].rows = rows.d.len() as u32 - rows.blocks[block].row;
+    }
+    drop(contacts);
+    drop(query);
+    step.work.jointed_pairs = jointed;
+    step.report.penetration_max = deepest;
+    step.report.penetration_mean = if count == 0 { 0.0 } else { sum / f64::from(count) };
+}
+
+/// A surface that a user's system edited may hold anything.
+fn is_sound(s: &Surface) -> bool {
+    s.friction >= 0.0
+        && s.compliance > 0.0
+        && s.velocity.is_finite()
+        && [s.friction, s.restitution, s.compliance, s.torsion_radius, s.rolling_radius]
+            .iter()
+            .all(|x| x.is_finite())
+}
+
+fn label_of(last: &RowImpulses, key: u32) -> Label {
+    last.0.iter().find(|r| r.key == key).map_or(Label::Free, |r| r.label)
+}
+
+fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
+    rows.blocks.push(ConstraintBlock {
+        entity,
+        row: rows.d.len() as u32,
+        rows: 0,
+        body: rows.body.len() as u32,
+        bodies: 2,
+        entry: rows.jacobian.len() as u32,
+        fold: true,
+    });
+    rows.body.extend(slots);
+    rows.blocks.len() - 1
+}
+
+fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label) {
+    let friction = row.kind == RowKind::Friction;
+    rows.jacobian.extend(row.jacobian.iter().map(|t| t.to_array()));
+    rows.violation.push(row.violation);
+    rows.compliance.push(row.compliance);
+    rows.d.push(row.d);
+    rows.lo.push(if friction { -row.hi } else { 0.0 });
+    rows.hi.push(row.hi);
+    rows.kind.push(row.kind);
+    rows.key.push(row.key);
+    rows.measured.push(false);
+    rows.lambda.push(row.lambda);
+    rows.label.push(label);
+    rows.normal_of.push(if friction { normal } else { NO_ROW });
+    rows.friction.push(row.friction);
+}
+
+/// Solves an island again while its friction bounds are not those of its normal impulses and it matters; tells how far
+/// the normal impulses are from those that set the bounds in the end (N·s).
+pub fn settle_friction(island: &mut Island, rows: &Rows, settings: &Settings) -> f64 {
+    for _ in 0..settings.friction_passes {
+        if !bounds_matter(island, rows, settings.friction_tolerance) {
+            break;
+        }
+        each_friction_row(island, rows, |problem_lo, problem_hi, _, want, _| {
+            (*problem_lo, *problem_hi) = (-want, want);
+        });
+        let before = island.stats;
+        island.stats = island.solver.solve(&island.problem, &mut island.solution);
+        island.stats.pivots += before.pivots;
+        island.stats.ipm_iterations += before.ipm_iterations;
+        island.stats.factorizations += before.factorizations;
+    }
+    let mut shift = 0.0f64;
+    each_friction_row(island, rows, |_, hi, _, want, mu| shift = shift.max((want - *hi).abs() / mu));
+    shift
+}
+
+/// Did the bounds move, for rows that sit at them or would not fit the new ones?
+fn bounds_matter(island: &mut Island, rows: &Rows, tolerance: f64) -> bool {
+    let (mut moved, mut sum) = (0.0, 0.0);
+    each_friction_row(island, rows, |_, hi, (lambda, label), want, _| {
+        sum += want.max(*hi);
+        if label != Label::Free || lambda.abs() > want {
+            moved += (want - *hi).abs();
+        }
+    });
+    moved > tolerance * sum
+}
+
+/// Calls `f` with the bounds, the impulse, the bound by the present normal impulse, and the coefficient of every
+/// friction row.
+fn each_friction_row(
+    island: &mut Island,
+    rows: &Rows,
+    mut f: impl FnMut(&mut f64, &mut f64, (f64, Label), f64, f64),
+) {
+    let (problem, solution) = (&mut island.problem, &island.solution);
+    for (k, &row) in island.rows.iter().enumerate() {
+        let normal = rows.normal_of[row as usize];
+        if normal == NO_ROW {
+            continue;
+        }
+        // A contact's rows stay together, so the distance to its normal row is the same here and there.
+        let normal = k - (row - normal) as usize;
+        let mu = rows.friction[row as usize];
+        let want = mu * solution.lambda[normal].max(0.0);
+        f(&mut problem.lo[k], &mut problem.hi[k], (solution.lambda[k], solution.labels[k]), want, mu);
+    }
+}

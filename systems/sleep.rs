@@ -1,0 +1,202 @@
+//! Islands at rest fall asleep; whatever touches, pushes or moves one of them wakes them all.
+//!
+//! A sleeping body stands still, is in no island and costs next to nothing. Its contacts stay as they are, impulses
+//! included, so that it wakes as it fell asleep. Who sleeps is the component [`Rest`], so snapshots hold it.
+
+use crate::components::{
+    AngularVelocity, BodyIndex, BodyKind, Contact, Force, LinearVelocity, Manifold, Rest, Torque,
+};
+use crate::events::ContactEvent;
+use crate::schedule::Step;
+use crate::work::{NO_ISLAND, Work};
+use glam::DVec3;
+use hecs::Entity;
+
+/// Learns who sleeps. Bodies that are new get a [`Rest`].
+pub fn read_rest(step: &mut Step<'_>) {
+    let bodies = &mut step.work.bodies;
+    let mut seen = 0;
+    for (index, rest) in step.world.query_mut::<(&BodyIndex, &Rest)>() {
+        if let Some(asleep) = bodies.asleep.get_mut(index.0 as usize) {
+            *asleep = rest.asleep;
+            let slot = index.0 as usize;
+            bodies.rest[slot] = rest.time;
+            seen += 1;
+            let view = &bodies.view[slot];
+            if rest.asleep && (view.position, view.rotation) != (rest.position, rest.rotation) {
+                step.work.collision.disturbed.push(bodies.entity[slot]);
+            }
+        }
+    }
+    if seen != bodies.len() {
+        for slot in 0..bodies.len() {
+            let entity = bodies.entity[slot];
+            if !step.world.satisfies::<&Rest>(entity) {
+                let _ = step.world.insert_one(entity, Rest::default());
+                (bodies.asleep[slot], bodies.rest[slot]) = (false, 0.0);
+            }
+        }
+    }
+}
+
+/// Wakes the islands that something happened to. Runs when this step's contacts and forces are known.
+pub fn wake_islands(step: &mut Step<'_>) {
+    if !step.work.bodies.asleep.iter().any(|a| *a) {
+        step.work.collision.disturbed.clear();
+        return;
+    }
+    let mut disturbed = find_disturbed(step);
+    spread(step, &mut disturbed);
+    let work = &mut *step.work;
+    for slot in 0..work.bodies.len() {
+        if work.bodies.asleep[slot] && disturbed[work.groups.root(slot as u32) as usize] {
+            work.bodies.asleep[slot] = false;
+            work.bodies.rest[slot] = 0.0;
+            work.collision.events.push(ContactEvent::WokeUp(work.bodies.entity[slot]));
+        }
+    }
+}
+
+/// Sleeping bodies that were pushed, moved, or lost a contact; all if sleeping is off or gravity changed.
+fn find_disturbed(step: &mut Step<'_>) -> Vec<bool> {
+    let work = &mut *step.work;
+    let all = !step.settings.sleep || work.sleep_gravity != Some(step.settings.gravity);
+    work.sleep_gravity = Some(step.settings.gravity);
+    let mut disturbed = vec![all; work.bodies.len()];
+    for entity in work.collision.disturbed.drain(..) {
+        if let Some(slot) = work.bodies.slot_of(entity) {
+            disturbed[slot as usize] = true;
+        }
+    }
+    type Pushed<'a> = (&'a BodyIndex, &'a LinearVelocity, &'a AngularVelocity, &'a Force, &'a Torque);
+    for (index, v, w, f, t) in step.world.query_mut::<Pushed<'_>>() {
+        if let Some(pushed) = disturbed.get_mut(index.0 as usize) {
+            *pushed |= [v.0, w.0, f.0, t.0].iter().any(|x| *x != DVec3::ZERO);
+        }
+    }
+    for (slot, pushed) in disturbed.iter_mut().enumerate() {
+        // Only what is asleep can be woken; what is awake passes it on by touching.
+        *pushed &= work.bodies.asleep[slot];
+    }
+    disturbed
+}
+
+/// Groups sleeping bodies by contacts and joints; a group is disturbed if a member is, or if something awake touches it.
+fn spread(step: &mut Step<'_>, disturbed: &mut [bool]) {
+    let work = &mut *step.work;
+    work.groups.reset(work.bodies.len());
+    let mut touched = Vec::new();
+    let mut tie = |work: &mut Work, a: u32, b: u32, touching: bool| {
+        let bodies = &work.bodies;
+        match (bodies.asleep[a as usize], bodies.asleep[b as usize]) {
+            (true, true) => work.groups.tie(a, b),
+            (true, false) if touching && bodies.is_awake(b) => touched.push(a),
+            (false, true) if touching && bodies.is_awake(a) => touched.push(b),
+            _ => {}
+        }
+    };
+    let mut query = step.world.query::<(&Contact, &Manifold)>();
+    let contacts = query.view();
+    let pairs = std::mem::take(&mut work.collision.pairs);
+    for pair in &pairs {
+        let Some((contact, manifold)) = pair.entity.and_then(|e| contacts.get(e)) else { continue };
+        let slots = (work.bodies.slot_of(contact.a), work.bodies.slot_of(contact.b));
+        let (false, (Some(a), Some(b))) = (contact.sensor, slots) else { continue };
+        let (va, vb) = (&work.bodies.view[a as usize], &work.bodies.view[b as usize]);
+        let near = |p: &crate::components::ManifoldPoint| {
+            let at = |v: &crate::constraint::BodyView, arm| v.linear_velocity + v.angular_velocity.cross(arm);
+            let closing = p.normal.dot(at(va, p.arm_a) - at(vb, p.arm_b));
+            p.separation <= step.dt * closing.max(0.0) + 1e-4
+        };
+        tie(work, a, b, manifold.points.iter().any(near));
+    }
+    work.collision.pairs = pairs;
+    for i in 0..work.joint_ties.len() {
+        let (a, b) = work.joint_ties[i];
+        if let (Some(a), Some(b)) = (work.bodies.slot_of(a), work.bodies.slot_of(b)) {
+            tie(work, a, b, true);
+        }
+    }
+    for slot in 0..disturbed.len() {
+        if disturbed[slot] {
+            touched.push(slot as u32);
+        }
+    }
+    for slot in touched {
+        disturbed[work.groups.root(slot) as usize] = true;
+    }
+}
+
+/// Remembers which bodies are tied by joints and users' constraints; by entity, for slots change when bodies go.
+fn remember_ties(work: &mut Work) {
+    let Work { rows, bodies, joint_ties, .. } = work;
+    joint_ties.clear();
+    for block in rows.blocks.iter().filter(|b| !b.fold) {
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        for pair in slots.windows(2) {
+            joint_ties.push((bodies.entity[pair[0] as usize], bodies.entity[pair[1] as usize]));
+        }
+    }
+}
+
+/// Counts how long bodies have been at rest, and puts islands to sleep.
+pub fn fall_asleep(step: &mut Step<'_>) {
+    let (settings, dt) = (step.settings, step.dt);
+    let work = &mut *step.work;
+    remember_ties(work);
+    let bodies = &mut work.bodies;
+    let mut sleepy = vec![true; bodies.len() + 1];
+    for slot in 0..bodies.len() {
+        if !bodies.is_dynamic(slot as u32) {
+            continue;
+        }
+        let view = &bodies.view[slot];
+        // The body's own size turns rad/s into m/s; the radius of gyration is near enough.
+        let gyration =
+            (view.inertia.x_axis.x.max(view.inertia.y_axis.y).max(view.inertia.z_axis.z) / view.mass).sqrt();
+        let speed = view.linear_velocity.length() + gyration * view.angular_velocity.length();
+        bodies.rest[slot] = if speed < settings.sleep_speed { bodies.rest[slot] + dt } else { 0.0 };
+        if bodies.rest[slot] < settings.sleep_time {
+            sleepy[group(&work.island_of, slot)] = false;
+        }
+    }
+    for slot in 0..bodies.len() {
+        let island = work.island_of.get(slot).copied().unwrap_or(NO_ISLAND);
+        // A body on which nothing acts is not at rest, only slow.
+        let held = island != NO_ISLAND || settings.gravity == DVec3::ZERO;
+        let alone_awake = island == NO_ISLAND && bodies.rest[slot] < settings.sleep_time;
+        if settings.sleep
+            && held
+            && !alone_awake
+            && bodies.is_dynamic(slot as u32)
+            && sleepy[group(&work.island_of, slot)]
+        {
+            bodies.asleep[slot] = true;
+            bodies.view[slot].linear_velocity = DVec3::ZERO;
+            bodies.view[slot].angular_velocity = DVec3::ZERO;
+            work.collision.events.push(ContactEvent::FellAsleep(bodies.entity[slot]));
+        }
+    }
+    type Kept<'a> =
+        (Entity, &'a BodyIndex, &'a BodyKind, &'a mut Rest, &'a mut LinearVelocity, &'a mut AngularVelocity);
+    for (entity, index, kind, rest, v, w) in step.world.query_mut::<Kept<'_>>() {
+        let slot = index.0 as usize;
+        if *kind != BodyKind::Dynamic || work.bodies.entity.get(slot) != Some(&entity) {
+            continue;
+        }
+        let view = &work.bodies.view[slot];
+        let (time, asleep) = (work.bodies.rest[slot], work.bodies.asleep[slot]);
+        *rest = Rest { time, asleep, position: view.position, rotation: view.rotation };
+        if rest.asleep {
+            (v.0, w.0) = (DVec3::ZERO, DVec3::ZERO);
+        }
+    }
+}
+
+/// The island of a slot; all bodies without one share the last place, which nobody reads.
+fn group(island_of: &[u32], slot: usize) -> usize {
+    match island_of.get(slot) {
+        Some(&island) if island != NO_ISLAND => island as usize,
+        _ => island_of.len(),
+    }
+}
