@@ -31,6 +31,7 @@ mod read;
 mod resolve;
 mod script;
 mod settings;
+pub mod summary;
 mod text;
 
 pub use error::SceneError;
