@@ -1,1 +1,16 @@
 //! Something to look at: recordings of runs, the replay page, pictures without a browser.
+//!
+//! A [`Recorder`] looks at the world after each step; the [`Recording`] it makes becomes a file
+//! ([`Recording::write`]), a page ([`page::replay_page`]) or a picture ([`picture::render`]).
+
+pub mod format;
+pub mod page;
+pub mod palette;
+pub mod parts;
+pub mod recorder;
+pub mod recording;
+pub mod sample;
+
+pub use format::{ReplayError, write_atomically};
+pub use recorder::{RecordOptions, Recorder};
+pub use recording::{Frame, Recording, RunInfo, Stat};
