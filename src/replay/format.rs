@@ -30,7 +30,9 @@ pub enum ReplayError {
         source: std::io::Error,
     },
     /// Something else.
-    #[error("this is not a Turnbuckle recording: it does not start with \"TURNBKLE\", nor does it hold a replay page's data")]
+    #[error(
+        "this is not a Turnbuckle recording: it does not start with \"TURNBKLE\", nor does it hold a replay page's data"
+    )]
     NotARecording,
     /// From the future.
     #[error("the recording has version {found}; this program reads up to {VERSION}: use a newer turnbuckle")]
@@ -361,11 +363,7 @@ fn rebuild(header: Header, tables: &Tables) -> Result<Recording, ReplayError> {
     })
 }
 
-fn read_contacts(
-    tables: &Tables,
-    rows: usize,
-    quantum: f64,
-) -> Result<Vec<Vec<ContactSample>>, ReplayError> {
+fn read_contacts(tables: &Tables, rows: usize, quantum: f64) -> Result<Vec<Vec<ContactSample>>, ReplayError> {
     if !tables.contains_key("contact_count") {
         return Ok(Vec::new());
     }

@@ -151,7 +151,7 @@ pub struct BodyInfo {
     /// How it took part.
     pub kind: Kind,
     /// Its mass (kg).
-    pub mass: f64,
+    pub mass: f32,
     /// Its colour (sRGB).
     pub color: [u8; 3],
     /// What it is made of.

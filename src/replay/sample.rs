@@ -63,7 +63,7 @@ pub fn tumbling(bodies: usize, frames: usize) -> Recording {
         recording.bodies.push(BodyInfo {
             name: if floor { "floor".into() } else { format!("body {i}") },
             kind: if floor { Kind::Fixed } else { Kind::Dynamic },
-            mass: f64::from(r).powi(3) * 1000.0,
+            mass: r.powi(3) * 1000.0,
             color: palette::default_color(i, floor),
             parts: vec![part(form, size)],
             cable: None,
@@ -98,11 +98,7 @@ fn frame(recording: &Recording, f: usize, side: f64) -> Frame {
         let position = DVec3::new(column - 0.5 * side, row - 0.5 * side, 0.45 + height + jitter);
         let axis = DVec3::new(noise(i as u64), noise(i as u64 + 1), 0.2).normalize();
         let angle = if height > 1e-3 { 3.0 * time * noise(i as u64 + 2) } else { 0.0 };
-        Pose::new(
-            position,
-            DQuat::from_axis_angle(axis, angle),
-            previous.map(|p: &Frame| &p.poses[i]),
-        )
+        Pose::new(position, DQuat::from_axis_angle(axis, angle), previous.map(|p: &Frame| &p.poses[i]))
     };
     let poses: Vec<Pose> = (0..recording.bodies.len()).map(pose).collect();
     let mut stats = [0.0f32; STATS.len()];

@@ -1,0 +1,212 @@
+// The strip of plots: drawn once, with a cursor on top that follows the frame.
+
+const SERIES = ["#d2552c", "#3b82b0", "#4c9f70", "#a06cb4", "#c99a2e", "#6b7c93", "#c2587f", "#4aa5a0", "#8a7a5c", "#7d8f3f"];
+const SYSTEMS = ["#4878a8", "#6aa6c9", "#8fc1b5", "#b9d08b", "#ecc46a", "#e8954e", "#d4623f", "#a8485a", "#7a4a7d", "#56598f", "#8792a8", "#b3a58d"];
+
+function number(x, digits = 3) {
+  if (!(x === x)) return "–";
+  const size = Math.abs(x);
+  if (size !== 0 && (size >= 1e5 || size < 1e-3)) return x.toExponential(1).replace("e-", "e−").replace("e+", "e");
+  return String(Number(x.toPrecision(digits))).replace("-", "−");
+}
+
+/** A length in the unit that reads best. */
+function metres(x) {
+  const size = Math.abs(x);
+  if (!(x === x)) return "–";
+  if (size >= 1) return `${number(x)} m`;
+  if (size >= 1e-3) return `${number(1e3 * x)} mm`;
+  return size >= 1e-7 ? `${number(1e6 * x)} µm` : `${number(x)} m`;
+}
+
+/** What is plotted: lines to draw, whether the axis is logarithmic, and what the reading says. */
+function plotDefinitions(recordings) {
+  const many = recordings.length > 1, first = recordings[0];
+  const each = (pick, label) => recordings.map((r, i) => ({ values: pick(r), color: SERIES[i % SERIES.length], label: label || r.info.solver, recording: r }));
+  const reading = (lines, format) => f => many ? "" : lines.map(l => format(l.values[f])).join(" · ");
+  const list = [];
+  const some = name => recordings.some(r => r.stat[name] && r.stat[name].some(v => v === v));
+  if (many) {
+    list.push({ name: "time", title: "Time per step, ms", lines: each(r => r.stat.step_ms), floor: 0, format: x => `${number(x)} ms` });
+  } else if (first.systems.length) {
+    const order = first.systems.map((_, k) => k);
+    list.push({ name: "time", title: "Time per system", stack: order.map(k => ({ values: first.timing[k], label: first.systems[k], color: SYSTEMS[k % SYSTEMS.length] })),
+      floor: 0, format: x => `${number(x)} ms` });
+  }
+  if (some("residual")) list.push({ name: "residual", title: "Residual", lines: each(r => r.stat.residual), log: true, format: x => number(x, 2) });
+  if (some("coupling")) list.push({ name: "coupling", title: "Coupling iterations", lines: each(r => r.stat.coupling), floor: 0, step: true, format: x => number(x) });
+  if (some("kinetic")) {
+    const total = r => r.stat.kinetic.map((k, f) => k + r.stat.potential[f]);
+    const lines = many ? each(total) : [
+      { values: first.stat.kinetic, color: SERIES[0], label: "kinetic" }, { values: first.stat.potential, color: SERIES[1], label: "potential" },
+      { values: total(first), color: SERIES[2], label: "total" }];
+    list.push({ name: "energy", title: many ? "Energy, total" : "Energy", lines, format: x => `${number(x)} J` });
+  }
+  if (some("joint_error") && recordings.some(r => r.joints.length || r.stat.joint_error.some(v => v > 0))) {
+    list.push({ name: "joint_error", title: "Joint error", lines: each(r => r.stat.joint_error), log: true, format: metres });
+  } else if (some("penetration")) {
+    list.push({ name: "penetration", title: "Penetration", lines: each(r => r.stat.penetration), log: true, format: metres });
+  }
+  for (const d of list) d.reading = d.lines ? reading(d.lines, d.format) : f => `${number(d.stack.reduce((s, l) => s + l.values[f], 0))} ms`;
+  return list;
+}
+
+class Plot {
+  constructor(parent, definition, recordings, seek) {
+    Object.assign(this, definition, { recordings });
+    const box = document.createElement("div");
+    box.className = "plot";
+    box.innerHTML = `<header><b></b><output></output></header><canvas></canvas>`;
+    box.querySelector("b").textContent = definition.title;
+    this.output = box.querySelector("output");
+    this.canvas = box.querySelector("canvas");
+    this.still = document.createElement("canvas");
+    parent.append(box);
+    const drag = event => {
+      const r = this.canvas.getBoundingClientRect();
+      seek((event.clientX - r.left) / r.width);
+    };
+    this.canvas.addEventListener("pointerdown", event => { if (event.pointerType !== "touch") this.canvas.setPointerCapture(event.pointerId); drag(event); });
+    this.canvas.addEventListener("pointermove", event => { if (event.buttons) drag(event); });
+    this.measure();
+  }
+
+  /** Least and greatest value of the axis. */
+  measure() {
+    let low = Infinity, high = -Infinity;
+    const frames = Math.max(...this.recordings.map(r => r.frames));
+    const see = v => { if (v === v && isFinite(v) && (!this.log || v > 0)) { low = Math.min(low, v); high = Math.max(high, v); } };
+    if (this.stack) for (let f = 0; f < frames; f++) see(this.stack.reduce((s, l) => s + l.values[f], 0));
+    else for (const line of this.lines) line.values.forEach(see);
+    if (!(high >= low)) [low, high] = this.log ? [1e-12, 1] : [0, 1];
+    if (this.stack) {
+      // One slow step (the first touches cold memory) must not flatten the rest.
+      const sums = Array.from({ length: frames }, (_, f) => this.stack.reduce((s, l) => s + l.values[f], 0)).sort((a, b) => a - b);
+      high = Math.min(high, 1.6 * sums[Math.floor(0.98 * (frames - 1))]) || 1;
+    }
+    if (this.log) {
+      low = 10 ** Math.floor(Math.log10(low));
+      high = 10 ** Math.ceil(Math.log10(high) + 1e-9);
+      if (low === high) high = low * 10;
+    } else {
+      if (this.floor !== undefined) low = Math.min(this.floor, low);
+      const pad = 0.06 * (high - low || Math.abs(high) || 1);
+      high += pad;
+      if (this.floor === undefined) low -= pad;
+    }
+    this.low = low;
+    this.high = high;
+  }
+
+  y(value, height) {
+    const s = this.log ? Math.log(Math.max(value, this.low) / this.low) / Math.log(this.high / this.low) : (value - this.low) / (this.high - this.low);
+    return height - 2 - Math.min(Math.max(s, -0.05), 1.05) * (height - 14);
+  }
+
+  x(frame, frames, width) { return frames > 1 ? frame / (frames - 1) * width : 0; }
+
+  draw() {
+    const ratio = Math.min(devicePixelRatio || 1, 2), w = this.canvas.clientWidth, h = this.canvas.clientHeight;
+    if (!w || !h) return;
+    for (const c of [this.canvas, this.still]) { c.width = w * ratio; c.height = h * ratio; }
+    const g = this.still.getContext("2d"), style = getComputedStyle(document.documentElement);
+    this.ink = style.getPropertyValue("--ink");
+    g.scale(ratio, ratio);
+    g.font = "10px system-ui, sans-serif";
+    this.axis(g, w, h, style.getPropertyValue("--line"), style.getPropertyValue("--soft"));
+    if (this.stack) this.drawStack(g, w, h);
+    else for (const line of this.lines) this.drawLine(g, line, w, h);
+    this.labels(g, w, style.getPropertyValue("--soft"), style.getPropertyValue("--paper"));
+  }
+
+  axis(g, w, h, line, soft) {
+    g.strokeStyle = line;
+    g.fillStyle = soft;
+    const marks = [];
+    if (this.log) {
+      const from = Math.round(Math.log10(this.low)), to = Math.round(Math.log10(this.high)), every = Math.ceil((to - from) / 4);
+      for (let e = from; e <= to; e += every) marks.push([10 ** e, `1e${e}`.replace("-", "−")]);
+    } else {
+      const raw = (this.high - this.low) / 3, base = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].map(m => m * base).find(s => s >= raw) || raw;
+      for (let v = Math.ceil(this.low / step) * step; v <= this.high; v += step) marks.push([v, number(Math.abs(v) < 1e-9 * step ? 0 : v)]);
+    }
+    for (const [value, text] of marks) {
+      const y = Math.round(this.y(value, h)) + 0.5;
+      g.beginPath(); g.moveTo(0, y); g.lineTo(w, y); g.stroke();
+      g.fillText(text, 0, y - 3);
+    }
+  }
+
+  drawStack(g, w, h) {
+    const frames = this.recordings[0].frames, sums = new Float32Array(frames);
+    g.globalAlpha = 0.92;
+    for (const layer of this.stack) {
+      g.fillStyle = layer.color;
+      g.beginPath();
+      for (let f = 0; f < frames; f++) g.lineTo(this.x(f, frames, w), this.y(sums[f] + layer.values[f], h));
+      for (let f = frames - 1; f >= 0; f--) { g.lineTo(this.x(f, frames, w), this.y(sums[f], h)); sums[f] += layer.values[f]; }
+      g.fill();
+    }
+    g.globalAlpha = 1;
+  }
+
+  drawLine(g, line, w, h) {
+    const { values } = line, frames = Math.max(...this.recordings.map(r => r.frames));
+    g.strokeStyle = line.color;
+    g.lineWidth = 1.5;
+    g.lineJoin = "round";
+    g.beginPath();
+    let pen = false, before = 0;
+    for (let f = 0; f < values.length; f++) {
+      const v = values[f];
+      if (!(v === v)) { pen = false; continue; }
+      const x = this.x(f, frames, w), y = this.y(v, h);
+      if (pen && this.step) g.lineTo(x, before);
+      if (pen) g.lineTo(x, y); else g.moveTo(x, y);
+      pen = true;
+      before = y;
+    }
+    g.stroke();
+  }
+
+  /** Names of the lines, or of the systems that take the most. */
+  labels(g, w, soft, paper) {
+    let list = this.lines ? (this.lines.length > 1 ? this.lines : []) : [...this.stack];
+    if (this.stack) {
+      const sum = l => l.values.reduce((s, v) => s + v, 0);
+      list = list.sort((a, b) => sum(b) - sum(a)).slice(0, 4);
+    }
+    let x = w;
+    g.textAlign = "right";
+    for (const { label, color } of [...list].reverse()) {
+      const width = g.measureText(label).width;
+      if (x - width < 44) break;
+      g.fillStyle = paper; g.globalAlpha = 0.75; g.fillRect(x - width - 14, 0, width + 16, 13); g.globalAlpha = 1;
+      g.fillStyle = soft; g.fillText(label, x, 10);
+      g.fillStyle = color; g.fillRect(x - width - 11, 3, 8, 8);
+      x -= width + 18;
+    }
+    g.textAlign = "left";
+  }
+
+  cursor(frame) {
+    const c = this.canvas, g = c.getContext("2d"), frames = Math.max(...this.recordings.map(r => r.frames));
+    if (!c.width) return;
+    g.clearRect(0, 0, c.width, c.height);
+    g.drawImage(this.still, 0, 0);
+    const ratio = c.width / c.clientWidth, x = this.x(frame, frames, c.width);
+    g.fillStyle = this.ink;
+    g.globalAlpha = 0.7;
+    g.fillRect(Math.min(x, c.width - ratio), 0, ratio, c.height);
+    g.globalAlpha = 1;
+    for (const line of this.lines || []) {
+      const v = line.values[Math.min(Math.round(frame), line.values.length - 1)];
+      if (!(v === v)) continue;
+      g.fillStyle = line.color;
+      g.beginPath(); g.arc(x, this.y(v, c.clientHeight) * ratio, 3 * ratio, 0, 7); g.fill();
+    }
+    const text = this.reading(Math.min(Math.round(frame), this.recordings[0].frames - 1));
+    if (text !== this.text) this.output.textContent = this.text = text;
+  }
+}

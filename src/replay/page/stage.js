@@ -1,0 +1,207 @@
+// Renderer, light, ground, camera. One canvas shows every run: a viewport each, one camera for all.
+
+/** Where things happen: centre and radius of the moving bodies over the whole run, strays left out. */
+function boundsOf(recording) {
+  const axes = [[], [], []];
+  let size = 0.1;
+  const frameStep = Math.max(1, Math.floor(recording.frames / 30));
+  for (let b = 0; b < recording.count; b++) {
+    const info = recording.bodies[b];
+    const parts = info.parts.filter(p => p.form !== "plane");
+    if (!parts.length && info.kind === "fixed") continue;
+    if (info.kind === "fixed") continue;
+    for (const p of parts) if (p.form !== "mesh") size = Math.max(size, Math.max(...p.size));
+    for (let f = 0; f < recording.frames; f += frameStep) {
+      for (let k = 0; k < 3; k++) {
+        const v = recording.position[k][f * recording.count + b];
+        if (v === v) axes[k].push(v);
+      }
+    }
+  }
+  const centre = [], half = [];
+  for (let k = 0; k < 3; k++) {
+    const list = Float32Array.from(axes[k]).sort();
+    const at = q => list.length ? list[Math.floor(q * (list.length - 1))] : 0;
+    const low = at(0.01), high = at(0.99);
+    centre.push((low + high) / 2);
+    half.push((high - low) / 2 + size);
+  }
+  return { centre, half, radius: Math.max(0.3, Math.hypot(...half)) };
+}
+
+/** Is there no graphics card behind WebGL? Then every triangle and pixel is paid for by the processor. */
+function drawsInSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2"), info = gl && gl.getExtension("WEBGL_debug_renderer_info");
+  const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
+
+class Stage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.software = drawsInSoftware();
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.software, alpha: true, powerPreference: "high-performance" });
+    this.renderer.setClearColor(0, 0);
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = this.software ? THREE.BasicShadowMap : THREE.PCFShadowMap;
+    this.renderer.toneMapping = THREE.NeutralToneMapping;
+    this.renderer.toneMappingExposure = 1.0;
+    this.camera = new THREE.PerspectiveCamera(36, 1, 0.05, 2000);
+    this.camera.up.set(0, 0, 1);
+    this.controls = new THREE.OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = false;
+    this.controls.zoomToCursor = true;
+    this.controls.addEventListener("change", () => { this.dirty = true; });
+    this.tracks = [];
+    this.scale = 1;
+    this.dirty = true;
+  }
+
+  addTrack(recording, camera) {
+    const scene = new THREE.Scene();
+    const track = { recording, scene, sky: new THREE.HemisphereLight(0xffffff, 0xffffff, 1), sun: new THREE.DirectionalLight(0xffffff, 2) };
+    scene.add(track.sky, track.sun, track.sun.target);
+    this.tracks.push(track);
+    if (!this.bounds) {
+      this.bounds = boundsOf(recording);
+      this.start = recording.info.camera;
+      this.home();
+    }
+    this.aimSun(track);
+    return track;
+  }
+
+  aimSun(track) {
+    const { centre, radius } = this.bounds, sun = track.sun, reach = radius * 1.15;
+    sun.target.position.set(...centre);
+    sun.position.set(centre[0] - 0.5 * radius * 2, centre[1] - 0.62 * radius * 2, centre[2] + 1.15 * radius * 2);
+    Object.assign(sun.shadow.camera, { left: -reach, right: reach, top: reach, bottom: -reach, near: radius * 0.2, far: radius * 6 });
+    sun.shadow.mapSize.setScalar(this.software ? 1024 : 2048);
+    sun.shadow.bias = -0.0006;
+    sun.shadow.normalBias = radius * 0.0025;
+    sun.shadow.radius = 3;
+    sun.castShadow = true;
+  }
+
+  /** Looks at everything. */
+  home() {
+    const { centre, radius } = this.bounds;
+    if (this.start) {
+      this.camera.position.set(...this.start[0]);
+      this.controls.target.set(...this.start[1]);
+    } else {
+      const aspect = Math.min(1, this.aspect || 1), distance = 1.02 * radius / Math.tan(this.camera.fov * Math.PI / 360) / aspect;
+      const direction = new THREE.Vector3(0.62, -1, 0.46).normalize();
+      this.controls.target.set(...centre);
+      this.camera.position.set(...centre).addScaledVector(direction, distance);
+    }
+    this.camera.near = radius * 0.01;
+    this.camera.far = radius * 200;
+    this.camera.updateProjectionMatrix();
+    this.controls.update();
+    this.dirty = true;
+  }
+
+  /** Takes colours from the style sheet, so that page and stage agree. */
+  applyTheme(dark) {
+    const style = getComputedStyle(document.documentElement);
+    const color = name => new THREE.Color(style.getPropertyValue(name).trim());
+    this.dark = dark;
+    for (const track of this.tracks) {
+      track.sky.color.set(dark ? 0xbfd0e6 : 0xeef4ff);
+      track.sky.groundColor.set(dark ? 0x3a342e : 0xb9a894);
+      track.sky.intensity = dark ? 1.25 : 1.75;
+      track.sun.color.set(dark ? 0xfff0dc : 0xfff3e2);
+      track.sun.intensity = dark ? 2.1 : 2.2;
+      for (const ground of track.grounds || []) {
+        ground.material.color.copy(color("--ground"));
+        ground.material.userData.grid.value.copy(color("--grid"));
+      }
+    }
+    this.dirty = true;
+  }
+
+  /** A plane without end, with a grid that fades into the sky. */
+  addGround(track) {
+    const { radius, centre } = this.bounds;
+    const spacing = 10 ** Math.round(Math.log10(radius / 4)), reach = 9 * radius + Math.hypot(centre[0], centre[1]);
+    const material = new THREE.MeshLambertMaterial({ transparent: true, depthWrite: true });
+    material.userData.grid = { value: new THREE.Color() };
+    material.onBeforeCompile = shader => {
+      Object.assign(shader.uniforms, { gridColor: material.userData.grid, gridSize: { value: spacing }, gridReach: { value: reach } });
+      shader.vertexShader = shader.vertexShader
+        .replace("#include <common>", "#include <common>\nvarying vec2 gridAt;")
+        .replace("#include <begin_vertex>", "#include <begin_vertex>\ngridAt = position.xy;");
+      shader.fragmentShader = shader.fragmentShader
+        .replace("#include <common>", "#include <common>\nvarying vec2 gridAt; uniform vec3 gridColor; uniform float gridSize, gridReach;\n" +
+          "float gridLine(vec2 p, float size) { vec2 q = p / size; vec2 w = max(fwidth(q), 1e-5) * 1.1; vec2 d = abs(fract(q - 0.5) - 0.5) / w;\n" +
+          " vec2 l = (1.0 - min(d, 1.0)) * clamp(0.6 / w - 1.0, 0.0, 1.0); return max(l.x, l.y); }")
+        .replace("#include <color_fragment>", "#include <color_fragment>\nfloat lines = max(0.55 * gridLine(gridAt, gridSize), gridLine(gridAt, gridSize * 10.0));\n" +
+          "diffuseColor.rgb = mix(diffuseColor.rgb, gridColor, lines);\n" +
+          "diffuseColor.a = 1.0 - smoothstep(0.12, 1.0, length(gridAt) / gridReach);");
+    };
+    const ground = new THREE.Mesh(new THREE.PlaneGeometry(2 * reach, 2 * reach), material);
+    ground.receiveShadow = true;
+    ground.renderOrder = -1;
+    ground.matrixAutoUpdate = false;
+    track.scene.add(ground);
+    (track.grounds ||= []).push(ground);
+    return ground;
+  }
+
+  resize() {
+    const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
+    const ratio = Math.min(devicePixelRatio || 1, 2) * this.scale;
+    if (width === this.width && height === this.height && ratio === this.ratio) return;
+    Object.assign(this, { width, height, ratio });
+    this.renderer.setPixelRatio(ratio);
+    this.renderer.setSize(width, height, false);
+    const before = this.aspect;
+    this.aspect = this.columns() ? width / this.columns() / (height / this.rows()) : 1;
+    this.camera.aspect = this.aspect || 1;
+    this.camera.updateProjectionMatrix();
+    if (!before && this.bounds) this.home();
+    this.dirty = true;
+  }
+
+  columns() { return this.width / this.height < 0.8 ? 1 : Math.min(this.tracks.length, 3); }
+  rows() { return Math.ceil(this.tracks.length / this.columns()) || 1; }
+
+  /** Fine for a still picture; while playing, as fine as the machine allows. */
+  setPlaying(playing) {
+    this.playing = playing;
+    this.scale = playing ? this.playScale || 1 : this.software ? 1.5 : 1;
+    this.resize();
+  }
+
+  /** Slow machines draw fewer pixels while playing. */
+  adapt(milliseconds) {
+    this.pace = 0.8 * (this.pace || 16) + 0.2 * milliseconds;
+    this.slow = this.pace > 30 ? (this.slow || 0) + 1 : 0;
+    if (this.slow < 5 || this.scale <= 0.45) return;
+    this.playScale = this.scale = Math.max(0.45, this.scale * 0.75);
+    this.slow = 0;
+    this.resize();
+  }
+
+  /** The part of the canvas (CSS pixels, from the top left) a run is drawn in. */
+  viewport(index) {
+    const columns = this.columns(), w = this.width / columns, h = this.height / this.rows();
+    return { x: (index % columns) * w, y: Math.floor(index / columns) * h, w, h };
+  }
+
+  render() {
+    const { renderer } = this;
+    // Without a graphics card shadows follow every second picture while playing.
+    renderer.shadowMap.autoUpdate = !(this.software && this.playing) || (this.parity = !this.parity);
+    renderer.setScissorTest(this.tracks.length > 1);
+    this.tracks.forEach((track, i) => {
+      const v = this.viewport(i), bottom = this.height - v.y - v.h;
+      renderer.setViewport(v.x, bottom, v.w, v.h);
+      renderer.setScissor(v.x, bottom, v.w, v.h);
+      renderer.render(track.scene, this.camera);
+    });
+    this.dirty = false;
+  }
+}
