@@ -43,6 +43,7 @@ pub mod graph;
 pub mod impulse;
 pub mod linalg;
 pub mod physics;
+pub mod replay;
 pub mod report;
 pub mod scene;
 pub mod schedule;

@@ -7,7 +7,7 @@ mod chromium;
 use chromium::Chromium;
 use serde_json::json;
 use std::path::PathBuf;
-use turnbuckle::replay::{Recording, page, sample};
+use turnbuckle::replay::{Recording, Stat, page, sample};
 
 /// A browser, or a sentence and `None`.
 fn browser() -> Option<Chromium> {
@@ -43,30 +43,196 @@ fn keep(browser: &mut Chromium, name: &str) -> Vec<u8> {
     png
 }
 
+/// Opens a page and holds it against its recording: bodies, poses, colours, plots, no complaints, no network.
+fn hold(browser: &mut Chromium, name: &str, recording: &Recording) {
+    let path = write(name, std::slice::from_ref(recording));
+    // What the page can know is what is in the file: positions rounded to its quantum.
+    let read = Recording::read(&path).expect("the page holds its recording");
+    browser.screen(1280, 800, false, false);
+    browser.open(&path);
+    let visible = read.bodies.iter().filter(|b| !b.parts.is_empty()).count();
+    assert_eq!(browser.eval("turnbuckle.drawn()"), json!(visible), "{name}: bodies drawn");
+    let last = read.frames.len() - 1;
+    for frame in [0, last / 3, last] {
+        browser.eval(&format!("turnbuckle.setFrame({frame})"));
+        for body in [0, read.bodies.len() / 2, read.bodies.len() - 1] {
+            compare_pose(browser, &read, frame, body, name);
+        }
+        compare_plots(browser, &read, frame, name);
+    }
+    let material = browser.eval("turnbuckle.colors()");
+    for (place, body) in read.bodies.iter().enumerate() {
+        for k in 0..3 {
+            let drawn = material[place][k].as_f64().expect("a number");
+            // Both convert 8-bit sRGB by the same formula, the page in f32.
+            assert!((drawn - linear(body.color[k])).abs() < 1e-6, "{name}: colour of {}", body.name);
+        }
+    }
+    for mode in ["partition", "speed", "load"] {
+        let offered =
+            browser.eval(&format!("!document.querySelector('#mode option[value={mode}]').disabled"));
+        browser.eval(&format!("turnbuckle.setMode('{mode}'); turnbuckle.setFrame({})", last / 3));
+        if offered == json!(true) && read.bodies.len() > 2 {
+            assert_ne!(browser.eval("turnbuckle.colors()"), material, "{name}: {mode} changes colours");
+        }
+        keep(browser, &format!("{name}-{mode}"));
+    }
+    browser.eval("turnbuckle.setMode('material')");
+    let blank = Picture::decode(&keep(browser, &format!("{name}-light")));
+    assert!(blank.colours() > 200, "{name}: the page is nearly blank");
+    assert!(browser.complaints.is_empty(), "{name}: {:#?}", browser.complaints);
+    assert!(browser.requests.is_empty(), "{name}: {:?}", browser.requests);
+}
+
+fn compare_pose(browser: &mut Chromium, read: &Recording, frame: usize, body: usize, name: &str) {
+    let drawn = browser.eval(&format!("turnbuckle.pose({body})"));
+    let Some(pose) = read.pose(frame, body) else { return };
+    let q = pose.rotation().to_array();
+    for k in 0..3 {
+        let off = drawn[k].as_f64().expect("a number") - f64::from(pose.position[k]);
+        // One f32 rounding of the same product on each side.
+        assert!(
+            off.abs() <= 1e-6 * f64::from(pose.position[k].abs().max(1.0)),
+            "{name} {frame} {body}: {drawn}"
+        );
+    }
+    for k in 0..4 {
+        let off = drawn[3 + k].as_f64().expect("a number") - q[k];
+        // Normalised in f32 there, in f64 here.
+        assert!(off.abs() < 1e-6, "{name} {frame} {body}: {drawn} {q:?}");
+    }
+}
+
+fn compare_plots(browser: &mut Chromium, read: &Recording, frame: usize, name: &str) {
+    let names = browser.eval("turnbuckle.plots");
+    assert!(names.as_array().is_some_and(|n| n.len() >= 4), "{name}: {names}");
+    let pairs = [
+        ("residual", Stat::Residual),
+        ("coupling", Stat::Coupling),
+        ("energy", Stat::Kinetic),
+        ("joint_error", Stat::JointError),
+    ];
+    for (plot, stat) in pairs {
+        if !names.as_array().is_some_and(|n| n.contains(&json!(plot))) {
+            continue;
+        }
+        let value = browser.eval(&format!("turnbuckle.plot('{plot}').values[{frame}]"));
+        let recorded = read.frames[frame].stat(stat);
+        // The same f32, through JSON.
+        let same = value.as_f64().is_some_and(|v| v as f32 == recorded) || !recorded.is_finite();
+        assert!(same, "{name}: {plot} at {frame}: {value} instead of {recorded}");
+    }
+    let total: f64 = read.frames[frame].timings.iter().map(|&t| f64::from(t)).sum();
+    let layers = read.systems.len();
+    let shown = browser.eval(&format!(
+        "Array.from({{length: {layers}}}, (_, k) => turnbuckle.plot('time', k).values[{frame}]).reduce((a, b) => a + b, 0)"
+    ));
+    assert!((shown.as_f64().expect("a sum") - total).abs() <= 1e-5 * total.max(1.0), "{name}: times");
+}
+
+fn linear(byte: u8) -> f64 {
+    let c = f64::from(byte) / 255.0;
+    if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+}
+
 #[test]
-fn look() {
+fn pages_show_what_was_recorded() {
     let Some(mut browser) = browser() else { return };
-    let recording = sample::tumbling(60, 300);
-    let path = write("tumbling", &[recording]);
-    for (name, w, h, phone, dark) in [
-        ("desktop-light", 1280, 800, false, false),
+    for (name, recording) in [("tumbling", sample::tumbling(60, 120)), ("one", sample::tumbling(2, 1))] {
+        hold(&mut browser, name, &recording);
+    }
+}
+
+#[test]
+fn every_size_and_light_is_drawn_without_complaint() {
+    let Some(mut browser) = browser() else { return };
+    let path = write("sizes", &[sample::tumbling(60, 120)]);
+    for (name, width, height, phone, dark) in [
         ("desktop-dark", 1280, 800, false, true),
         ("phone-light", 390, 844, true, false),
+        ("phone-dark", 390, 844, true, true),
+        ("phone-wide", 844, 390, true, false),
     ] {
-        browser.screen(w, h, phone, dark);
+        browser.screen(width, height, phone, dark);
         browser.open(&path);
-        browser.eval("turnbuckle.setFrame(40)");
-        keep(&mut browser, name);
+        browser.eval("turnbuckle.setFrame(40); turnbuckle.setShow('contacts', true); turnbuckle.setShow('forces', true)");
+        let card = browser.eval("turnbuckle.select('body', 5)");
+        assert!(card.as_str().is_some_and(|c| c.contains("body 5") && c.contains("kg")), "{card}");
+        let arrows = browser.eval("turnbuckle.arrows()");
+        assert!(arrows["loads"].as_u64() > Some(0), "{arrows}");
+        let picture = Picture::decode(&keep(&mut browser, name));
+        assert!(picture.colours() > 200, "{name} is nearly blank");
+        let wide = browser.eval("document.documentElement.scrollWidth");
+        assert_eq!(wide, json!(width), "{name} must not scroll sideways");
     }
-    eprintln!("{:?} {:?}", browser.complaints, browser.requests);
-    assert_eq!(browser.eval("turnbuckle.drawn()"), json!(60));
-    for n in [500, 1000] {
-        let path = write("many", &[sample::tumbling(n, 600)]);
-        let mb = std::fs::metadata(&path).unwrap().len();
-        browser.screen(1280, 800, false, false);
-        browser.open(&path);
-        let ready = browser.eval("turnbuckle.sinceNavigation");
-        let m = browser.eval("turnbuckle.measure(4)");
-        eprintln!("{n}: {mb} bytes, ready {ready}, {m}");
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
+fn several_solvers_stand_side_by_side() {
+    let Some(mut browser) = browser() else { return };
+    let mut runs = vec![sample::tumbling(20, 60), sample::tumbling(20, 60), sample::tumbling(20, 40)];
+    for (run, solver) in runs.iter_mut().zip(["bpp", "schur-bpp", "pgs"]) {
+        run.info.solver = solver.into();
+    }
+    let path = write("comparison", &runs);
+    browser.screen(1280, 800, false, false);
+    browser.open(&path);
+    browser.eval("turnbuckle.setFrame(50)");
+    for run in 0..3 {
+        assert_eq!(browser.eval(&format!("turnbuckle.drawn({run})")), json!(20));
+        let line = browser.eval(&format!("turnbuckle.plot('residual', {run}).values.length"));
+        assert_eq!(line, json!(runs[run].frames.len()));
+    }
+    let picture = Picture::decode(&keep(&mut browser, "comparison"));
+    assert!(picture.colours() > 200);
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+/// A thousand bodies for six hundred frames open fast and weigh little; five hundred play smoothly.
+#[test]
+fn large_pages_open_fast() {
+    let Some(mut browser) = browser() else { return };
+    let path = write("thousand", &[sample::tumbling(1000, 600)]);
+    let bytes = std::fs::metadata(&path).expect("just written").len();
+    assert!(bytes <= 12_000_000, "{bytes} bytes; the promise is 12 MB");
+    browser.screen(1280, 800, false, false);
+    browser.open(&path);
+    let ready = browser.eval("turnbuckle.sinceNavigation").as_f64().expect("a number");
+    assert_eq!(browser.eval("turnbuckle.drawn()"), json!(1000));
+    browser.open(&write("five-hundred", &[sample::tumbling(500, 600)]));
+    browser.eval("turnbuckle.measure(1)"); // settles the resolution
+    let played = browser.eval("turnbuckle.measure(3)");
+    eprintln!(
+        "1,000 bodies x 600 frames: {bytes} bytes, ready after {ready:.0} ms; 500 bodies play: {played}"
+    );
+    // Speed is asserted only where the machine is known to be free: a test must not fail because others compile.
+    if std::env::var_os("TURNBUCKLE_TIMING").is_some() {
+        assert!(ready < 3000.0, "ready after {ready:.0} ms; the promise is 3 s");
+        assert!(played["fps"].as_f64() >= Some(30.0), "{played}; the promise is 30 a second");
+    }
+}
+
+/// Just enough of a PNG reader to see whether a screenshot is blank.
+struct Picture(Vec<u8>);
+
+impl Picture {
+    /// Inflates the image data; filters stay, which is enough to count variety.
+    fn decode(png: &[u8]) -> Picture {
+        let mut at = 8;
+        let mut data = Vec::new();
+        while let Some(head) = png.get(at..at + 8) {
+            let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+            if &head[4..8] == b"IDAT" {
+                data.extend_from_slice(&png[at + 8..at + 8 + length]);
+            }
+            at += 12 + length;
+        }
+        Picture(miniz_oxide::inflate::decompress_to_vec_zlib(&data).expect("Chromium writes good PNGs"))
+    }
+
+    /// How many different neighbouring byte triples there are: a few on a blank page.
+    fn colours(&self) -> usize {
+        self.0.chunks(3).collect::<std::collections::BTreeSet<_>>().len()
     }
 }

@@ -1,9 +1,10 @@
 //! Something to look at: recordings of runs, the replay page, pictures without a browser.
 //!
 //! A [`Recorder`] looks at the world after each step; the [`Recording`] it makes becomes a file
-//! ([`Recording::write`]), a page ([`page::replay_page`]) or a picture ([`picture::render`]).
+//! ([`Recording::write`]) or a page ([`page::write_page`]).
 
 pub mod format;
+mod observe;
 pub mod page;
 pub mod palette;
 pub mod parts;
@@ -13,4 +14,4 @@ pub mod sample;
 
 pub use format::{ReplayError, write_atomically};
 pub use recorder::{RecordOptions, Recorder};
-pub use recording::{Frame, Recording, RunInfo, Stat};
+pub use recording::{Frame, Recording, RunInfo, Stat, View};

@@ -37,8 +37,9 @@ pub struct Recorder {
     slot_by_id: Vec<u32>,
     steps: u64,
     bytes: usize,
-    /// Places of bodies that are new in this frame, for reuse.
-    fresh: Vec<(u32, Entity)>,
+    /// Who is at each place of `recording.joints`, and the place by entity id.
+    joints: Vec<Entity>,
+    joint_by_id: Vec<u32>,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -54,7 +55,8 @@ impl Recorder {
             slot_by_id: Vec::new(),
             steps: 0,
             bytes: 0,
-            fresh: Vec::new(),
+            joints: Vec::new(),
+            joint_by_id: Vec::new(),
         }
     }
 
@@ -70,17 +72,23 @@ impl Recorder {
 
     /// The place of a body in the recording.
     pub fn slot_of(&self, entity: Entity) -> Option<u32> {
-        let slot = *self.slot_by_id.get(entity.id() as usize)?;
-        (self.entities.get(slot as usize) == Some(&entity)).then_some(slot)
+        place_of(&self.entities, &self.slot_by_id, entity)
+    }
+
+    /// The place of a joint in the recording.
+    pub fn joint_of(&self, entity: Entity) -> Option<u32> {
+        place_of(&self.joints, &self.joint_by_id, entity)
     }
 
     /// Names the systems whose times come with each frame.
-    pub fn name_systems<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        self.recording.systems = names.into_iter().map(String::from).collect();
+    pub fn name_systems(&mut self, names: Vec<String>) {
+        self.recording.systems = names;
     }
 
     /// Adds a joint; loads of frames are in the order in which joints were added.
-    pub fn add_joint(&mut self, joint: JointInfo) {
+    pub fn add_joint(&mut self, entity: Entity, joint: JointInfo) {
+        note_place(&mut self.joint_by_id, entity, self.joints.len());
+        self.joints.push(entity);
         self.recording.joints.push(joint);
     }
 
@@ -96,6 +104,16 @@ impl Recorder {
         self.meet_new_bodies(world);
         let frame = self.frame_of(world);
         self.recording.frames.push(frame);
+        self.recording.frames.last_mut()
+    }
+
+    /// Counts a step that is not recorded.
+    pub(super) fn skip(&mut self) {
+        self.steps += 1;
+    }
+
+    /// The frame that was recorded last.
+    pub(super) fn last_frame(&mut self) -> Option<&mut Frame> {
         self.recording.frames.last_mut()
     }
 
@@ -124,14 +142,14 @@ impl Recorder {
     }
 
     fn meet_new_bodies(&mut self, world: &World) {
-        self.fresh.clear();
+        let mut fresh = Vec::new();
         for (entity, index, _) in world.query::<(Entity, Option<&BodyIndex>, &Position)>().iter() {
             if self.slot_of(entity).is_none() {
-                self.fresh.push((index.map_or(NOWHERE, |i| i.0), entity));
+                fresh.push((index.map_or(NOWHERE, |i| i.0), entity));
             }
         }
-        self.fresh.sort_unstable_by_key(|&(index, entity)| (index, entity.id()));
-        for (_, entity) in std::mem::take(&mut self.fresh) {
+        fresh.sort_unstable_by_key(|&(index, entity)| (index, entity.id()));
+        for (_, entity) in fresh {
             self.meet(world, entity);
         }
     }
@@ -166,11 +184,7 @@ impl Recorder {
             cable,
         });
         self.entities.push(entity);
-        let id = entity.id() as usize;
-        if self.slot_by_id.len() <= id {
-            self.slot_by_id.resize(id + 1, NOWHERE);
-        }
-        self.slot_by_id[id] = slot as u32;
+        note_place(&mut self.slot_by_id, entity, slot);
     }
 
     fn frame_of(&self, world: &World) -> Frame {
@@ -190,6 +204,19 @@ impl Recorder {
         }
         Frame { stats: [f32::NAN; STATS.len()], poses, partitions, ..Frame::default() }
     }
+}
+
+fn place_of(entities: &[Entity], by_id: &[u32], entity: Entity) -> Option<u32> {
+    let place = *by_id.get(entity.id() as usize)?;
+    (entities.get(place as usize) == Some(&entity)).then_some(place)
+}
+
+fn note_place(by_id: &mut Vec<u32>, entity: Entity, place: usize) {
+    let id = entity.id() as usize;
+    if by_id.len() <= id {
+        by_id.resize(id + 1, NOWHERE);
+    }
+    by_id[id] = place as u32;
 }
 
 #[cfg(test)]

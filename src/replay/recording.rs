@@ -72,9 +72,20 @@ pub struct RunInfo {
     /// One sentence on what there is to see.
     #[serde(default)]
     pub about: String,
-    /// Where to look from, if the scene says: eye and target (m).
+    /// Where to look from, if the scene says.
     #[serde(default)]
-    pub camera: Option<[[f32; 3]; 2]>,
+    pub camera: Option<View>,
+}
+
+/// A viewpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Where the eye is (m).
+    pub eye: [f32; 3],
+    /// What it looks at (m).
+    pub target: [f32; 3],
+    /// Vertical field of view (degrees).
+    pub fov: f32,
 }
 
 /// The form of one [`Part`]; its `size` is read accordingly.

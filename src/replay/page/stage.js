@@ -88,8 +88,12 @@ class Stage {
   home() {
     const { centre, radius } = this.bounds;
     if (this.start) {
-      this.camera.position.set(...this.start[0]);
-      this.controls.target.set(...this.start[1]);
+      this.camera.position.set(...this.start.eye);
+      this.controls.target.set(...this.start.target);
+      this.camera.fov = this.start.fov;
+      // What was framed for a wide picture must also fit a narrow one.
+      const narrow = Math.min(1, (this.aspect || 1) / 1.4);
+      this.camera.position.sub(this.controls.target).divideScalar(narrow).add(this.controls.target);
     } else {
       const aspect = Math.min(1, this.aspect || 1), distance = 1.02 * radius / Math.tan(this.camera.fov * Math.PI / 360) / aspect;
       const direction = new THREE.Vector3(0.62, -1, 0.46).normalize();
