@@ -39,6 +39,8 @@ pub struct Collision {
     pub filter: Option<PairFilter>,
     /// Number of the pass, to notice bodies that are gone.
     pub pass: u64,
+    /// Fast bodies: slot, share of the way they may go, position at the start of the step.
+    pub stops: Vec<(u32, f64, DVec3)>,
     /// Bodies that lost a contact, and those the user asked to wake.
     pub disturbed: Vec<Entity>,
     /// Must the contact entities be looked up in the world (after a restore)?
@@ -85,6 +87,8 @@ pub struct ColliderRecord {
     pub filter: CollisionFilter,
     /// Does it only report?
     pub sensor: bool,
+    /// A ball of half its thickness: what must not pass through anything.
+    pub core: ShapeHandle,
     /// Half of the smallest edge of its box.
     pub thickness: f64,
     /// Largest distance of its points from the body's centre of mass.
@@ -102,6 +106,8 @@ pub struct Pair {
     pub old: Vec<ManifoldPoint>,
     /// Its points.
     pub points: Vec<ManifoldPoint>,
+    /// Least separation of its points (m), infinite without any.
+    pub nearest: f64,
     /// How the surfaces meet.
     pub surface: Option<Surface>,
     /// Did the narrow phase skip it because both bodies sleep? Then the contact stays as it is.

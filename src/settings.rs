@@ -70,7 +70,7 @@ pub struct Settings {
     pub max_correction_speed: f64,
     /// Compliance C of the normal rows of contacts (m/s per N·s). Default 1e-8, nominal 1e-10–1e-6.
     pub contact_compliance: f64,
-    /// Compliance C of friction rows (m/s per N·s): a held force F creeps with C F h. Default 1e-8.
+    /// Compliance C of friction rows (m/s per N·s): a held force F creeps with C F h. Default 1e-9.
     pub friction_compliance: f64,
     /// Share of a penetration recovered in a step. Default 0.2, nominal 0.05–0.5.
     pub contact_correction: f64,
@@ -116,7 +116,7 @@ impl Default for Settings {
             joint_correction: 0.2,
             max_correction_speed: 4.0,
             contact_compliance: 1e-8,
-            friction_compliance: 1e-8,
+            friction_compliance: 1e-9,
             contact_correction: 0.2,
             max_recovery_speed: 0.3,
             contact_margin: 5e-3,

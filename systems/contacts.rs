@@ -5,7 +5,8 @@ use crate::constraint::contact_rows::{ContactRow, ContactRules, write_point};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::{Label, RowKind};
-use crate::work::{ConstraintBlock, Island, NO_ROW, Rows};
+use crate::work::{Bodies, ConstraintBlock, Island, NO_ROW, Rows};
+use glam::DVec3;
 use hecs::Entity;
 
 /// Writes the rows of all contacts, in the order of the pairs. Runs after all other constraints, so that it knows which
@@ -48,7 +49,8 @@ pub fn write_contacts(step: &mut Step<'_>) {
         let block = open_block(rows, entity, [a.slot, b.slot]);
         for point in &mut manifold.points {
             let normal = rows.d.len() as u32;
-            write_point(point, surface, views, last, &rules, &mut |row| {
+            let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
+            write_point(point, surface, views, (pull[0] - pull[1]) / step.dt, last, &rules, &mut |row| {
                 push(rows, &row, normal, label_of(last, row.key));
             });
         }
@@ -59,6 +61,11 @@ pub fn write_contacts(step: &mut Step<'_>) {
     step.work.jointed_pairs = jointed;
     step.report.penetration_max = deepest;
     step.report.penetration_mean = if count == 0 { 0.0 } else { sum / f64::from(count) };
+}
+
+/// What the step's forces add to the velocity of a body along a direction (m/s).
+fn pull_along(bodies: &Bodies, slot: u32, n: DVec3) -> f64 {
+    n.dot(bodies.velocity[slot as usize][0] - bodies.view[slot as usize].linear_velocity)
 }
 
 /// A surface that a user's system edited may hold anything.

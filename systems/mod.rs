@@ -53,7 +53,9 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8)
         .stage(Partitions, "solve", solve::solve_islands) // (8)–(12)
+        .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
+        .stage(Integrate, "stop", collide::stop_fast_bodies)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
         .stage(Finish, "sleep", sleep::fall_asleep)

@@ -59,11 +59,13 @@ pub struct ContactRow {
     pub lambda: f64,
 }
 
-/// Writes the rows of one point with `push`, the normal first. The point remembers its tangent and its bounce.
+/// Writes the rows of one point with `push`, the normal first. The point remembers its tangent and its bounce. `pull` is
+/// the acceleration (m/s²) with which forces bring the surfaces together.
 pub fn write_point(
     point: &mut ManifoldPoint,
     surface: &Surface,
     [a, b]: [&BodyView; 2],
+    pull: f64,
     last: &RowImpulses,
     rules: &ContactRules,
     push: &mut dyn FnMut(ContactRow),
@@ -71,7 +73,7 @@ pub fn write_point(
     let n = point.normal;
     let at = |v: &BodyView, arm: DVec3| v.linear_velocity + v.angular_velocity.cross(arm);
     let relative = at(b, point.arm_b) - at(a, point.arm_a);
-    let d = normal_offset(point, surface, n.dot(relative), rules);
+    let d = normal_offset(point, surface, n.dot(relative), pull, rules);
     let (first, is_new, [arm_a, arm_b]) = (STRIDE * point.key, point.age == 0, [point.arm_a, point.arm_b]);
     let key = |row: u32| first + row;
     let impulse = |row: u32| if is_new { 0.0 } else { last.lambda(first + row) };
@@ -124,7 +126,13 @@ pub fn write_point(
 ///
 /// A fast body first comes to lie on the surface and bounces in the next step with the speed it came with: to turn it
 /// round where it is would leave a visible gap.
-fn normal_offset(point: &mut ManifoldPoint, surface: &Surface, speed: f64, rules: &ContactRules) -> f64 {
+fn normal_offset(
+    point: &mut ManifoldPoint,
+    surface: &Surface,
+    speed: f64,
+    pull: f64,
+    rules: &ContactRules,
+) -> f64 {
     let rest = if point.separation > 0.0 {
         point.separation / rules.dt
     } else {
@@ -135,7 +143,9 @@ fn normal_offset(point: &mut ManifoldPoint, surface: &Surface, speed: f64, rules
         return rest;
     }
     if -speed > rules.bounce_threshold && point.separation <= -speed * rules.dt {
-        point.approach = point.approach.max(-speed);
+        // v² + 2 a s: the speed at the surface, not the one at the start of the step.
+        let gained = 2.0 * pull.max(0.0) * point.separation.max(0.0);
+        point.approach = point.approach.max((speed * speed + gained).sqrt());
     } else if speed > 0.0 && point.separation > rules.touch {
         point.approach = 0.0;
     }

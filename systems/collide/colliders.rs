@@ -3,7 +3,7 @@
 use crate::collision::{BodyColliders, ColliderRecord, Collision};
 use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
 use crate::constraint::BodyView;
-use crate::geometry::{Bounds, Box3, Placed, Shape};
+use crate::geometry::{Bounds, Box3, Placed, Shape, ShapeHandle};
 use crate::schedule::Step;
 use glam::DVec3;
 use hecs::Entity;
@@ -87,6 +87,7 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         slot,
         index,
         shape: collider.shape.clone(),
+        core: collider.shape.clone(),
         position: DVec3::NAN,
         rotation: view.rotation,
         material: collider.material,
@@ -102,6 +103,9 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
 
 fn measure(record: &mut ColliderRecord, collider: &Collider) {
     record.thickness = collider.shape.thickness();
+    if record.thickness.is_finite() && record.thickness > 0.0 {
+        record.core = ShapeHandle::sphere(0.5 * record.thickness);
+    }
     record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
 }
 

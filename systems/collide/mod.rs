@@ -6,8 +6,10 @@
 mod colliders;
 mod entities;
 mod narrow;
+mod stop;
 
 pub use entities::{names, stopped};
+pub use stop::{stop_fast_bodies, sweep_fast_bodies};
 
 use crate::schedule::Step;
 use crate::work::Work;

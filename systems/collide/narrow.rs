@@ -169,6 +169,7 @@ fn place(
             age: 0,
         });
     }
+    pair.nearest = pair.points.iter().map(|p| p.separation).fold(f64::INFINITY, f64::min);
     let size = a.thickness.min(b.thickness).min(1e3);
     adopt(pair, 0.5 * size + 2.0 * motion.relative.length());
 }
