@@ -18,8 +18,9 @@ const NONE: usize = usize::MAX;
 /// A pivot below this share of the original diagonal is round-off (n·ε for n of a few thousand).
 const PIVOT_FLOOR: f64 = 1e-14;
 
-/// A pivot this far below zero, relative to the largest diagonal entry, is not round-off.
-const NEGATIVE: f64 = 1e-8;
+/// A pivot this far below zero, relative to the largest diagonal entry, is no round-off: matrices written
+/// with seven digits are semidefinite to about 1e-7.
+const NEGATIVE: f64 = 1e-6;
 
 /// Symbolic and numeric factor of a principal submatrix; memory is kept from one call to the next.
 #[derive(Clone, Debug, Default)]

@@ -41,7 +41,7 @@ impl Default for Settings {
             max_pivots: 50,
             max_sweeps: 1000,
             max_iterations: 60,
-            crossover_pivots: 4,
+            crossover_pivots: 12,
         }
     }
 }
@@ -164,22 +164,44 @@ impl Engine {
         settings: &Settings,
         stats: &mut SolveStats,
     ) {
-        let scale = residual::scale(system.b());
-        let ipm_settings = IpmSettings {
+        let enough = settings.tolerance * residual::scale(system.b());
+        let quick = IpmSettings {
             max_iterations: settings.max_iterations,
             target: settings.target,
             ..IpmSettings::default()
         };
+        self.interior(system, settings, &quick, stats);
+        if self.best.residual > enough {
+            let careful = IpmSettings {
+                careful: true,
+                start_margin: 1e3,
+                max_iterations: 2 * settings.max_iterations,
+                ..quick
+            };
+            self.interior(system, settings, &careful, stats);
+        }
+        if self.best.residual > enough {
+            self.last_resort(system, settings, stats);
+        }
+    }
+
+    fn interior<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        settings: &Settings,
+        ipm_settings: &IpmSettings,
+        stats: &mut SolveStats,
+    ) {
+        let scale = residual::scale(system.b());
         let crossover = PivotSettings {
             max_pivots: settings.crossover_pivots,
             target: 1e-3 * settings.target,
             progress: 1.0,
             ..PivotSettings::default()
         };
-        let mut run = ipm::Run::new(system, &ipm_settings, &mut self.ipm);
+        let mut run = ipm::Run::new(system, ipm_settings, &mut self.ipm);
         loop {
-            let pause = run.proceed(system, &ipm_settings, &mut self.ipm, &mut self.best);
-            stats.ipm_iterations = run.iterations;
+            let pause = run.proceed(system, ipm_settings, &mut self.ipm, &mut self.best);
             let labels = self.ipm.labels();
             let polish = bpp::pivot(system, labels, &crossover, &mut self.pivots, &mut self.best);
             stats.pivots += polish.pivots;
@@ -187,9 +209,7 @@ impl Engine {
                 break;
             }
         }
-        if self.best.residual > settings.tolerance * scale {
-            self.last_resort(system, settings, stats);
-        }
+        stats.ipm_iterations += run.iterations;
     }
 
     /// Pivoting at length from the best labels known, one row at a time where it cycles.

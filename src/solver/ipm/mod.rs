@@ -14,10 +14,13 @@
 //! The products g z are energies, so they compare across rows of any unit.
 
 use super::Label;
+mod side;
+
 use super::bpp::Best;
 use super::index_sets::is_held;
 use super::residual;
 use super::system::PivotSystem;
+use side::{Side, fill};
 
 /// Settings of the interior point.
 #[derive(Clone, Copy, Debug)]
@@ -28,28 +31,16 @@ pub struct IpmSettings {
     pub target: f64,
     /// Most centrality correctors per factorization.
     pub correctors: u32,
+    /// Short common steps, always some centring: for problems on which the quick way jams.
+    pub careful: bool,
     /// Starting distance from the bounds, in units of the typical impulse of a row.
     pub start_margin: f64,
 }
 
 impl Default for IpmSettings {
     fn default() -> Self {
-        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 3, start_margin: 10.0 }
+        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 3, careful: false, start_margin: 10.0 }
     }
-}
-
-/// A side of the box: distances to the bound, multipliers, and the directions of both.
-#[derive(Clone, Debug, Default)]
-struct Side {
-    /// +1 for the lower bound (g = λ − lo), −1 for the upper one.
-    sign: f64,
-    bounded: Vec<bool>,
-    g: Vec<f64>,
-    z: Vec<f64>,
-    dz: Vec<f64>,
-    /// Right-hand side of the complementarity equation, then of a corrector.
-    c: Vec<f64>,
-    corrector: Vec<f64>,
 }
 
 /// Buffers of an interior-point run, kept from one solve to the next.
@@ -57,6 +48,10 @@ struct Side {
 pub struct IpmMemory {
     sides: [Side; 2],
     active: Vec<bool>,
+    narrow: Vec<u32>,
+    /// Share of rd that the direction at hand removes.
+    share: f64,
+    recentred: bool,
     lambda: Vec<f64>,
     w: Vec<f64>,
     rd: Vec<f64>,
@@ -67,82 +62,6 @@ pub struct IpmMemory {
     clamped: Vec<f64>,
     slack: Vec<f64>,
     labels: Vec<Label>,
-}
-
-fn fill(buffer: &mut Vec<f64>, n: usize) {
-    buffer.clear();
-    buffer.resize(n, 0.0);
-}
-
-impl Side {
-    fn prepare(&mut self, sign: f64, bound: &[f64], active: &[bool]) {
-        let n = bound.len();
-        self.sign = sign;
-        self.bounded.clear();
-        let finite = bound.iter().zip(active);
-        self.bounded.extend(finite.map(|(b, &a)| a && b.is_finite()));
-        for buffer in [&mut self.g, &mut self.z, &mut self.dz, &mut self.c, &mut self.corrector] {
-            fill(buffer, n);
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.bounded.iter().filter(|&&b| b).count()
-    }
-
-    /// Largest step in [0, 1] that keeps g + α s Δλ ≥ 0.
-    fn primal_step(&self, dl: &[f64]) -> f64 {
-        let mut step = 1.0f64;
-        for i in 0..dl.len() {
-            let dg = self.sign * dl[i];
-            if self.bounded[i] && dg < 0.0 {
-                step = step.min(-self.g[i] / dg);
-            }
-        }
-        step
-    }
-
-    /// Largest step in [0, 1] that keeps z + α Δz ≥ 0, for Δz plus an optional correction.
-    fn dual_step(&self, dz: &[f64]) -> f64 {
-        let mut step = 1.0f64;
-        for i in 0..dz.len() {
-            if self.bounded[i] && dz[i] < 0.0 {
-                step = step.min(-self.z[i] / dz[i]);
-            }
-        }
-        step
-    }
-
-    /// Σ (g + α s Δλ)(z + α Δz).
-    fn complementarity(&self, dl: &[f64], alpha: f64) -> f64 {
-        let mut sum = 0.0;
-        for i in 0..dl.len() {
-            if self.bounded[i] {
-                sum += (self.g[i] + alpha * self.sign * dl[i]) * (self.z[i] + alpha * self.dz[i]);
-            }
-        }
-        sum
-    }
-
-    /// Δz of g Δz + z s Δλ = c − g z, row by row.
-    fn multiplier_direction(&mut self, dl: &[f64]) {
-        for i in 0..dl.len() {
-            self.dz[i] = if self.bounded[i] {
-                -self.z[i] + (self.c[i] - self.z[i] * self.sign * dl[i]) / self.g[i]
-            } else {
-                0.0
-            };
-        }
-    }
-
-    /// Adds s c / g, the part of the complementarity right-hand side that enters (A + D) Δλ = rhs.
-    fn add_to_rhs(&self, c: &[f64], rhs: &mut [f64]) {
-        for i in 0..rhs.len() {
-            if self.bounded[i] {
-                rhs[i] += self.sign * c[i] / self.g[i];
-            }
-        }
-    }
 }
 
 /// A run of the interior point from a cold start, which may be asked to go on.
@@ -250,6 +169,16 @@ const LOST: f64 = 1e3;
 /// Relative residual below which a step that does not improve the point ends the run.
 const NEAR: f64 = 1e-5;
 
+/// A step shorter than this is spent on centring instead.
+const JAMMED: f64 = 0.1;
+
+/// Share of the way to the boundary that a step takes. Nearer to one the last iterations are fewer, and
+/// some runs end with rows so far from the central path that nothing moves any more.
+const KEEP: f64 = 0.995;
+
+/// Width of a box, relative to the typical impulse, below which its row is set aside.
+const NARROW: f64 = 1e-6;
+
 /// Starts beyond the first one.
 const MAX_RESTARTS: u32 = 3;
 
@@ -299,16 +228,18 @@ impl IpmMemory {
         self.active.clear();
         let held = system.lo().iter().zip(system.hi());
         self.active.extend(held.map(|(&lo, &hi)| !is_held(lo, hi)));
+        let typical = self.typical_energy_root(system);
+        self.set_narrow_rows_aside(system, typical);
+        let typical = typical.max(size);
         self.sides[0].prepare(1.0, system.lo(), &self.active);
         self.sides[1].prepare(-1.0, system.hi(), &self.active);
-        let typical = self.typical_energy_root(system).max(size);
         for i in 0..n {
             let (lo, hi) = (system.lo()[i], system.hi()[i]);
             if !self.active[i] {
                 self.lambda[i] = lo;
                 continue;
             }
-            let margin = (margin * typical / root(system.diagonal()[i])).min(0.25 * (hi - lo));
+            let margin = (margin * typical / root(system.diagonal()[i])).min(0.5 * (hi - lo));
             self.lambda[i] = 0.0f64.max(lo + margin).min(hi - margin);
         }
         system.slack(&self.lambda, &mut self.w);
@@ -321,19 +252,54 @@ impl IpmMemory {
             }
         }
         let mean = (mean / count.max(1) as f64).max(1e-8 * typical).max(1e-100);
+        // Every product g z the same: a start on the central path, however narrow a box is. In the middle
+        // of a narrow box the two multipliers are large and cancel.
+        let mu = mean * margin * typical;
         for i in 0..n {
-            let least = mean * root(system.diagonal()[i]);
             let [lower, upper] = &mut self.sides;
             if lower.bounded[i] {
-                lower.g[i] = self.lambda[i] - system.lo()[i];
-                lower.z[i] = self.w[i].max(least);
+                lower.g[i] = (self.lambda[i] - system.lo()[i]).max(1e-200);
+                lower.z[i] = mu / lower.g[i];
             }
             if upper.bounded[i] {
-                upper.g[i] = system.hi()[i] - self.lambda[i];
-                upper.z[i] = (-self.w[i]).max(least);
+                upper.g[i] = (system.hi()[i] - self.lambda[i]).max(1e-200);
+                upper.z[i] = mu / upper.g[i];
             }
         }
         self.sides[0].count() + self.sides[1].count()
+    }
+
+    /// Boxes so narrow that their rows might as well be held take no part: their D would be twenty decades
+    /// above the others. They sit at the bound their slack points to, and the crossover frees the few
+    /// that belong in between.
+    fn set_narrow_rows_aside<S: PivotSystem>(&mut self, system: &S, typical: f64) {
+        self.narrow.clear();
+        for i in 0..system.rows() {
+            let width = (system.hi()[i] - system.lo()[i]) * root(system.diagonal()[i]);
+            if self.active[i] && width <= NARROW * typical {
+                self.narrow.push(i as u32);
+                self.active[i] = false;
+            }
+        }
+    }
+
+    /// Puts narrow rows at the bound their slack points to.
+    fn place_narrow_rows<S: PivotSystem>(&mut self, system: &mut S) {
+        let mut moved = false;
+        for &i in &self.narrow {
+            let i = i as usize;
+            let (label, bound) = if self.w[i] >= 0.0 {
+                (Label::Lower, system.lo()[i])
+            } else {
+                (Label::Upper, system.hi()[i])
+            };
+            moved |= self.lambda[i] != bound;
+            self.lambda[i] = bound;
+            self.labels[i] = label;
+        }
+        if moved {
+            system.slack(&self.lambda, &mut self.w);
+        }
     }
 
     /// Median of |b|/√A_ii over the rows that take part: λ√A_ii and w/√A_ii are of this size.
@@ -354,13 +320,10 @@ impl IpmMemory {
         if typical > 0.0 && typical.is_finite() { typical } else { 1.0 }
     }
 
-    /// Natural residual of the projected iterate, offered to `best` with the labels it suggests.
-    fn residual<S: PivotSystem>(&mut self, system: &mut S, best: &mut Best) -> f64 {
-        system.slack(&self.lambda, &mut self.w);
-        let n = self.lambda.len();
+    /// The labels the iterate suggests.
+    fn label<S: PivotSystem>(&mut self, system: &S) {
         let [lower, upper] = &self.sides;
-        for i in 0..n {
-            self.rd[i] = self.w[i] - lower.z[i] + upper.z[i];
+        for i in 0..self.lambda.len() {
             // A bound is active when its distance is small beside what its multiplier could move.
             let reach = (lower.z[i] - upper.z[i]) / system.diagonal()[i].max(f64::MIN_POSITIVE);
             self.labels[i] = if !self.active[i] || (lower.bounded[i] && lower.g[i] < reach) {
@@ -370,6 +333,18 @@ impl IpmMemory {
             } else {
                 Label::Free
             };
+        }
+    }
+
+    /// Natural residual of the projected iterate, offered to `best` with the labels it suggests.
+    fn residual<S: PivotSystem>(&mut self, system: &mut S, best: &mut Best) -> f64 {
+        system.slack(&self.lambda, &mut self.w);
+        self.label(system);
+        self.place_narrow_rows(system);
+        let n = self.lambda.len();
+        let [lower, upper] = &self.sides;
+        for i in 0..n {
+            self.rd[i] = self.w[i] - lower.z[i] + upper.z[i];
         }
         self.clamped.copy_from_slice(&self.lambda);
         super::index_sets::project(&mut self.clamped, system.lo(), system.hi());
@@ -424,6 +399,7 @@ impl IpmMemory {
         mu: f64,
     ) -> Option<(f64, f64)> {
         self.factor(system);
+        self.share = 1.0;
         // Predictor: aim at μ = 0.
         for side in &mut self.sides {
             side.c.fill(0.0);
@@ -436,7 +412,7 @@ impl IpmMemory {
             let sides = self.sides.iter();
             let sum: f64 = sides.map(|s| s.complementarity(&self.dl, alpha)).sum();
             let ahead = (sum / bounds as f64 / mu).clamp(0.0, 1.0);
-            sigma_mu = ahead * ahead * ahead * mu;
+            sigma_mu = (ahead * ahead * ahead).max(if settings.careful { 0.1 } else { 0.0 }) * mu;
             // Corrector: centre, and take back the product the linearisation left out.
             for side in &mut self.sides {
                 for i in 0..self.dl.len() {
@@ -446,6 +422,12 @@ impl IpmMemory {
             self.direction(system);
         }
         let (mut primal, mut dual) = self.steps();
+        let jammed = bounds > 0 && primal.min(dual) < JAMMED;
+        if settings.careful && jammed && !self.recentred {
+            (primal, dual) = self.recentre(system, mu);
+            sigma_mu = mu;
+        }
+        self.recentred = self.share == 0.0;
         for _ in 0..settings.correctors {
             if primal.min(dual) >= 0.999 || !self.centre(system, sigma_mu, &mut primal, &mut dual) {
                 break;
@@ -454,7 +436,21 @@ impl IpmMemory {
         if !self.dl.iter().all(|x| x.is_finite()) {
             return None;
         }
-        Some(self.choose_steps(system.diagonal(), bounds, primal, dual, mu))
+        if settings.careful {
+            let common = 0.9 * primal.min(dual);
+            return Some((common, common));
+        }
+        Some(self.choose_steps(system.diagonal(), bounds, primal, dual))
+    }
+
+    /// A direction that only evens out the products g z, for points with rows stuck near their bounds.
+    fn recentre<S: PivotSystem>(&mut self, system: &mut S, mu: f64) -> (f64, f64) {
+        self.share = 0.0;
+        for side in &mut self.sides {
+            side.c.fill(mu);
+        }
+        self.direction(system);
+        self.steps()
     }
 
     fn factor<S: PivotSystem>(&mut self, system: &mut S) {
@@ -475,7 +471,7 @@ impl IpmMemory {
     fn direction<S: PivotSystem>(&mut self, system: &mut S) {
         let [lower, upper] = &self.sides;
         for i in 0..self.dl.len() {
-            self.dl[i] = -self.rd[i] - lower.z[i] + upper.z[i];
+            self.dl[i] = -self.share * self.rd[i] - lower.z[i] + upper.z[i];
         }
         for side in &self.sides {
             side.add_to_rhs(&side.c, &mut self.dl);
@@ -552,10 +548,8 @@ impl IpmMemory {
     /// In a quadratic program separate steps disturb A λ + b = z_lo − z_hi by the difference of the
     /// steps times Δz; that mostly pays and sometimes ruins the run. Both points are known in advance,
     /// so the smaller of √μ + ‖rd‖ (both √J in scaled rows) decides.
-    fn choose_steps(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64, mu: f64) -> (f64, f64) {
-        // Stay off the boundary by a share that vanishes with μ.
-        let keep = (1.0 - 10.0 * mu).max(0.995);
-        let (primal, dual) = ((keep * primal).min(1.0), (keep * dual).min(1.0));
+    fn choose_steps(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> (f64, f64) {
+        let (primal, dual) = ((KEEP * primal).min(1.0), (KEEP * dual).min(1.0));
         let common = primal.min(dual);
         if self.merit(diagonal, bounds, primal, dual) <= self.merit(diagonal, bounds, common, common) {
             (primal, dual)
@@ -577,8 +571,8 @@ impl IpmMemory {
                     products += g * (side.z[i] + dual * side.dz[i]);
                 }
             }
-            // A Δλ − Δz_lo + Δz_hi = −rd, hence rd after the step:
-            let rd = (1.0 - primal) * self.rd[i] + (primal - dual) * (lower.dz[i] - upper.dz[i]);
+            // A Δλ − Δz_lo + Δz_hi = −share·rd, hence rd after the step:
+            let rd = (1.0 - self.share * primal) * self.rd[i] + (primal - dual) * (lower.dz[i] - upper.dz[i]);
             squares += rd * rd / diagonal[i].max(f64::MIN_POSITIVE);
         }
         (products / bounds.max(1) as f64).max(0.0).sqrt() + (squares / self.dl.len().max(1) as f64).sqrt()
