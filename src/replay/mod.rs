@@ -8,6 +8,7 @@ mod observe;
 pub mod page;
 pub mod palette;
 pub mod parts;
+pub mod picture;
 pub mod recorder;
 pub mod recording;
 pub mod sample;

@@ -113,28 +113,44 @@ class Plot {
     this.ink = style.getPropertyValue("--ink");
     g.scale(ratio, ratio);
     g.font = "10px system-ui, sans-serif";
-    this.axis(g, w, h, style.getPropertyValue("--line"), style.getPropertyValue("--soft"));
+    const marks = this.marks();
+    this.rules(g, w, h, marks, style.getPropertyValue("--line"));
     if (this.stack) this.drawStack(g, w, h);
     else for (const line of this.lines) this.drawLine(g, line, w, h);
+    this.scale(g, h, marks, style.getPropertyValue("--soft"), style.getPropertyValue("--paper"));
     this.labels(g, w, style.getPropertyValue("--soft"), style.getPropertyValue("--paper"));
   }
 
-  axis(g, w, h, line, soft) {
-    g.strokeStyle = line;
-    g.fillStyle = soft;
-    const marks = [];
+  /** Values worth a line, with their text. */
+  marks() {
     if (this.log) {
-      const from = Math.round(Math.log10(this.low)), to = Math.round(Math.log10(this.high)), every = Math.ceil((to - from) / 4);
+      const from = Math.round(Math.log10(this.low)), to = Math.round(Math.log10(this.high)), every = Math.ceil((to - from) / 4), marks = [];
       for (let e = from; e <= to; e += every) marks.push([10 ** e, `1e${e}`.replace("-", "−")]);
-    } else {
-      const raw = (this.high - this.low) / 3, base = 10 ** Math.floor(Math.log10(raw));
-      const step = [1, 2, 5, 10].map(m => m * base).find(s => s >= raw) || raw;
-      for (let v = Math.ceil(this.low / step) * step; v <= this.high; v += step) marks.push([v, number(Math.abs(v) < 1e-9 * step ? 0 : v)]);
+      return marks;
     }
-    for (const [value, text] of marks) {
+    const raw = (this.high - this.low) / 3, base = 10 ** Math.floor(Math.log10(raw)), marks = [];
+    const step = [1, 2, 5, 10].map(m => m * base).find(s => s >= raw) || raw;
+    for (let k = Math.ceil(this.low / step); k * step <= this.high; k++) marks.push([k * step, number(k * step)]);
+    return marks;
+  }
+
+  rules(g, w, h, marks, color) {
+    g.strokeStyle = color;
+    for (const [value] of marks) {
       const y = Math.round(this.y(value, h)) + 0.5;
       g.beginPath(); g.moveTo(0, y); g.lineTo(w, y); g.stroke();
-      g.fillText(text, 0, y - 3);
+    }
+  }
+
+  /** Numbers on top of the curves, with a rim so that they can be read. */
+  scale(g, h, marks, color, rim) {
+    g.lineWidth = 3;
+    g.lineJoin = "round";
+    g.strokeStyle = rim;
+    g.fillStyle = color;
+    for (const [value, text] of marks) {
+      const y = Math.round(this.y(value, h)) - 3;
+      g.strokeText(text, 1, y); g.fillText(text, 1, y);
     }
   }
 

@@ -45,8 +45,6 @@ class Stage {
     this.renderer.setClearColor(0, 0);
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = this.software ? THREE.BasicShadowMap : THREE.PCFShadowMap;
-    this.renderer.toneMapping = THREE.NeutralToneMapping;
-    this.renderer.toneMappingExposure = 1.0;
     this.camera = new THREE.PerspectiveCamera(36, 1, 0.05, 2000);
     this.camera.up.set(0, 0, 1);
     this.controls = new THREE.OrbitControls(this.camera, canvas);
@@ -95,7 +93,7 @@ class Stage {
       const narrow = Math.min(1, (this.aspect || 1) / 1.4);
       this.camera.position.sub(this.controls.target).divideScalar(narrow).add(this.controls.target);
     } else {
-      const aspect = Math.min(1, this.aspect || 1), distance = 1.02 * radius / Math.tan(this.camera.fov * Math.PI / 360) / aspect;
+      const aspect = Math.min(1, this.aspect || 1), distance = 0.86 * radius / Math.tan(this.camera.fov * Math.PI / 360) / aspect;
       const direction = new THREE.Vector3(0.62, -1, 0.46).normalize();
       this.controls.target.set(...centre);
       this.camera.position.set(...centre).addScaledVector(direction, distance);
@@ -113,11 +111,11 @@ class Stage {
     const color = name => new THREE.Color(style.getPropertyValue(name).trim());
     this.dark = dark;
     for (const track of this.tracks) {
-      track.sky.color.set(dark ? 0xbfd0e6 : 0xeef4ff);
-      track.sky.groundColor.set(dark ? 0x3a342e : 0xb9a894);
-      track.sky.intensity = dark ? 1.25 : 1.75;
+      track.sky.color.set(dark ? 0xc9d8ec : 0xf1f6ff);
+      track.sky.groundColor.set(dark ? 0x6a6058 : 0xc4b5a3);
+      track.sky.intensity = dark ? 1.5 : 1.85;
       track.sun.color.set(dark ? 0xfff0dc : 0xfff3e2);
-      track.sun.intensity = dark ? 2.1 : 2.2;
+      track.sun.intensity = dark ? 2.4 : 2.25;
       for (const ground of track.grounds || []) {
         ground.material.color.copy(color("--ground"));
         ground.material.userData.grid.value.copy(color("--grid"));
