@@ -11,56 +11,11 @@
 // lanes (`cargo bench --bench kernels -- --table`), because the tiles live in registers.
 #![allow(unsafe_code)]
 
-/// Which arithmetic the kernels use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Kernels {
-    /// The fastest the machine has, found at run time.
-    #[default]
-    Auto,
-    /// Plain Rust: the same bits on every machine.
-    Plain,
-}
+pub use super::kernels_lanes::{Isa, Kernels};
+pub use super::kernels_rows::*;
+pub use super::kernels_tree::*;
 
-/// An instruction set that is known to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Isa(Set);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Set {
-    Plain,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-}
-
-impl Isa {
-    /// The instruction set of a setting, on this machine.
-    pub fn detect(kernels: Kernels) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if kernels == Kernels::Auto
-            && std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("fma")
-        {
-            return Self(Set::Avx2);
-        }
-        let _ = kernels;
-        Self(Set::Plain)
-    }
-
-    /// Its name, for reports.
-    pub fn name(self) -> &'static str {
-        match self.0 {
-            Set::Plain => "plain",
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => "avx2+fma",
-        }
-    }
-}
-
-impl Default for Isa {
-    fn default() -> Self {
-        Self::detect(Kernels::default())
-    }
-}
+use super::kernels_lanes::{Lanes, dispatch};
 
 /// The shape of a front: `pivots` columns are eliminated, `border` rows are updated.
 ///
@@ -111,176 +66,6 @@ pub const fn pad(n: usize) -> usize {
     n.div_ceil(4) * 4
 }
 
-/// Four numbers side by side.
-///
-/// # Safety
-/// Pointers must be valid for four numbers, and the instruction set must be there.
-trait Lanes: Copy {
-    unsafe fn splat(x: f64) -> Self;
-    unsafe fn load(p: *const f64) -> Self;
-    unsafe fn store(self, p: *mut f64);
-    unsafe fn mul(self, b: Self) -> Self;
-    unsafe fn sub(self, b: Self) -> Self;
-    /// self + a b
-    unsafe fn add_mul(self, a: Self, b: Self) -> Self;
-    /// self − a b
-    unsafe fn sub_mul(self, a: Self, b: Self) -> Self;
-    unsafe fn lanes(self) -> [f64; 4];
-    /// The four sums of four vectors.
-    unsafe fn sums(v: [Self; 4]) -> [f64; 4];
-    /// p[0..4] += self, p[4..6] += the upper half of `tail` (which holds entries 2..6).
-    unsafe fn add_to_six(self, tail: Self, p: *mut f64);
-}
-
-#[derive(Clone, Copy)]
-struct Plain([f64; 4]);
-
-impl Lanes for Plain {
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self {
-        Self([x; 4])
-    }
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the caller vouches for four numbers at `p`.
-        Self(unsafe { p.cast::<[f64; 4]>().read() })
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f64) {
-        // SAFETY: the caller vouches for four numbers at `p`.
-        unsafe { p.cast::<[f64; 4]>().write(self.0) }
-    }
-    #[inline(always)]
-    unsafe fn mul(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] * b.0[i]))
-    }
-    #[inline(always)]
-    unsafe fn sub(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] - b.0[i]))
-    }
-    #[inline(always)]
-    unsafe fn add_mul(self, a: Self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] + a.0[i] * b.0[i]))
-    }
-    #[inline(always)]
-    unsafe fn sub_mul(self, a: Self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] - a.0[i] * b.0[i]))
-    }
-    #[inline(always)]
-    unsafe fn lanes(self) -> [f64; 4] {
-        self.0
-    }
-    #[inline(always)]
-    unsafe fn sums(v: [Self; 4]) -> [f64; 4] {
-        std::array::from_fn(|i| (v[i].0[0] + v[i].0[1]) + (v[i].0[2] + v[i].0[3]))
-    }
-    #[inline(always)]
-    unsafe fn add_to_six(self, tail: Self, p: *mut f64) {
-        // SAFETY: the caller vouches for six numbers at `p`.
-        unsafe {
-            for i in 0..4 {
-                *p.add(i) += self.0[i];
-            }
-            *p.add(4) += tail.0[2];
-            *p.add(5) += tail.0[3];
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::Lanes;
-    use std::arch::x86_64::*;
-
-    #[derive(Clone, Copy)]
-    pub struct Avx2(__m256d);
-
-    // SAFETY of every block below: the kernels that use `Avx2` are entered only through functions that
-    // enable avx2 and fma after `Isa::detect` found them; pointers are the callers' promise.
-    impl Lanes for Avx2 {
-        #[inline(always)]
-        unsafe fn splat(x: f64) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_set1_pd(x) })
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_loadu_pd(p) })
-        }
-        #[inline(always)]
-        unsafe fn store(self, p: *mut f64) {
-            // SAFETY: see above.
-            unsafe { _mm256_storeu_pd(p, self.0) }
-        }
-        #[inline(always)]
-        unsafe fn mul(self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_mul_pd(self.0, b.0) })
-        }
-        #[inline(always)]
-        unsafe fn sub(self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_sub_pd(self.0, b.0) })
-        }
-        #[inline(always)]
-        unsafe fn add_mul(self, a: Self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_fmadd_pd(a.0, b.0, self.0) })
-        }
-        #[inline(always)]
-        unsafe fn sub_mul(self, a: Self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_fnmadd_pd(a.0, b.0, self.0) })
-        }
-        #[inline(always)]
-        unsafe fn lanes(self) -> [f64; 4] {
-            // SAFETY: both are four numbers.
-            unsafe { std::mem::transmute(self.0) }
-        }
-        #[inline(always)]
-        unsafe fn sums(v: [Self; 4]) -> [f64; 4] {
-            // SAFETY: see above. Two horizontal adds, then the halves are crossed and added.
-            unsafe {
-                let a = _mm256_hadd_pd(v[0].0, v[1].0);
-                let b = _mm256_hadd_pd(v[2].0, v[3].0);
-                let low = _mm256_blend_pd::<0b1100>(a, b);
-                let high = _mm256_permute2f128_pd::<0x21>(a, b);
-                Self(_mm256_add_pd(low, high)).lanes()
-            }
-        }
-        #[inline(always)]
-        unsafe fn add_to_six(self, tail: Self, p: *mut f64) {
-            // SAFETY: see above; six numbers at `p`.
-            unsafe {
-                _mm256_storeu_pd(p, _mm256_add_pd(_mm256_loadu_pd(p), self.0));
-                let high = _mm256_extractf128_pd::<1>(tail.0);
-                let q = p.add(4);
-                _mm_storeu_pd(q, _mm_add_pd(_mm_loadu_pd(q), high));
-            }
-        }
-    }
-}
-
-/// Compiles a kernel for both instruction sets and calls the one of `isa`.
-macro_rules! dispatch {
-    ($isa:expr, $kernel:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)?) => {{
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn avx2($($arg: $ty),*) $(-> $ret)? {
-            // SAFETY: the features are enabled on this function; pointers are the caller's promise.
-            unsafe { $kernel::<avx2::Avx2>($($arg),*) }
-        }
-        match $isa.0 {
-            // SAFETY: lengths were checked by the caller of this macro.
-            Set::Plain => unsafe { $kernel::<Plain>($($arg),*) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: lengths as above; `Set::Avx2` exists only where detection found the features.
-            Set::Avx2 => unsafe { avx2($($arg),*) },
-        }
-    }};
-}
-
 /// Factors a front in place: L into `panel`, 1/D into `inverse_d`, and subtracts L D Lᵀ of the border from
 /// `update`. `sign` is +1 or −1 per pivot, 0 for a pivot that is out of the system (its column of L and
 /// its 1/D become zero). Returns the number of pivots whose sign was wrong; they are replaced.
@@ -301,7 +86,7 @@ pub fn factor_front(
             && w.len() >= shape.panel_len()
             && update.len() >= shape.update_len()
             && sign.len() >= shape.pivots
-            && inverse_d.len() >= shape.pivots,
+            && inverse_d.len() >= shape.border_at(),
         "front slices shorter than their shape"
     );
     let (panel, update, w) = (panel.as_mut_ptr(), update.as_mut_ptr(), w.as_mut_ptr());
@@ -319,64 +104,17 @@ pub fn forward(isa: Isa, shape: Shape, panel: &[f64], x: &mut [f64]) {
     dispatch!(isa, forward_kernel(shape: Shape, panel: *const f64, x: *mut f64));
 }
 
-/// Backward substitution: pivots of `x` become L⁻ᵀ (D⁻¹ x − L_borderᵀ x_border).
+/// Backward substitution: pivots of `x` become L⁻ᵀ (D⁻¹ x − L_borderᵀ x_border). Padding of `x` and
+/// `inverse_d` is read and must be zero.
 ///
 /// # Panics
 /// If a slice is shorter than its shape asks for.
 pub fn backward(isa: Isa, shape: Shape, panel: &[f64], inverse_d: &[f64], x: &mut [f64]) {
-    assert!(panel.len() >= shape.panel_len() && x.len() >= shape.ld() && inverse_d.len() >= shape.pivots);
+    assert!(
+        panel.len() >= shape.panel_len() && x.len() >= shape.ld() && inverse_d.len() >= shape.border_at()
+    );
     let (panel, x, inverse_d) = (panel.as_ptr(), x.as_mut_ptr(), inverse_d.as_ptr());
     dispatch!(isa, backward_kernel(shape: Shape, panel: *const f64, inverse_d: *const f64, x: *mut f64));
-}
-
-/// Jacobian rows of one body: six numbers per row, `stride` numbers from row to row.
-#[derive(Clone, Copy, Debug)]
-pub struct Six<'a> {
-    /// The rows, from the first of the six numbers on.
-    pub numbers: &'a [f64],
-    /// Numbers from row to row.
-    pub stride: usize,
-}
-
-impl Six<'_> {
-    fn holds(&self, rows: usize) -> bool {
-        rows == 0 || self.numbers.len() >= (rows - 1) * self.stride + 6
-    }
-}
-
-/// target += downᵀ diag(weight) across: a 6 × 6 block, column-major with leading dimension `ld`.
-///
-/// # Panics
-/// If a slice is too short.
-pub fn fold_six(isa: Isa, down: Six<'_>, across: Six<'_>, weight: &[f64], target: &mut [f64], ld: usize) {
-    let rows = weight.len();
-    assert!(down.holds(rows) && across.holds(rows) && target.len() >= 5 * ld + 6);
-    let (a, b, stride) = (down.numbers.as_ptr(), across.numbers.as_ptr(), down.stride);
-    assert!(across.stride == stride);
-    let (weight, target) = (weight.as_ptr(), target.as_mut_ptr());
-    dispatch!(isa, fold_kernel(rows: usize, stride: usize, a: *const f64, b: *const f64, weight: *const f64, target: *mut f64, ld: usize));
-}
-
-/// out −= J x for the six numbers x of one body, one row after another.
-///
-/// # Panics
-/// If a slice is too short.
-pub fn subtract_six_times(isa: Isa, j: Six<'_>, x: &[f64], out: &mut [f64]) {
-    let rows = out.len();
-    assert!(j.holds(rows) && x.len() >= 6);
-    let (numbers, stride, x, out) = (j.numbers.as_ptr(), j.stride, x.as_ptr(), out.as_mut_ptr());
-    dispatch!(isa, times_kernel(rows: usize, stride: usize, numbers: *const f64, x: *const f64, out: *mut f64));
-}
-
-/// q += Jᵀ y for the six numbers q of one body.
-///
-/// # Panics
-/// If a slice is too short.
-pub fn add_six_transposed(isa: Isa, j: Six<'_>, y: &[f64], q: &mut [f64]) {
-    let rows = y.len();
-    assert!(j.holds(rows) && q.len() >= 6);
-    let (numbers, stride, y, q) = (j.numbers.as_ptr(), j.stride, y.as_ptr(), q.as_mut_ptr());
-    dispatch!(isa, transposed_kernel(rows: usize, stride: usize, numbers: *const f64, y: *const f64, q: *mut f64));
 }
 
 /// c −= a bᵀ for column-major a (m × k), b (n × k), c (m × n); m and n multiples of four. The measure of the
@@ -471,23 +209,41 @@ unsafe fn column_block<S: Lanes, const W: usize>(
             strip::<S, W>(ld - j, panel.add(j + j * ld), ld, panel.add(j), ld, w.add(j), ld, j);
         }
         let mut wrong = 0;
-        let mut inverse = [0.0; W];
-        let mut scaled = [[0.0; 4]; W];
+        let mut inverse = [S::splat(0.0); W];
+        let mut scaled = [S::splat(0.0); W];
         let mut l = [S::splat(0.0); W];
         for c in 0..W {
             let at = j + (j + c) * ld;
             let mut column = S::load(panel.add(at));
             for q in 0..c {
-                column = column.sub_mul(l[q], S::splat(scaled[q][c]));
+                column = column.sub_mul(l[q], scaled[q].broadcast(c));
             }
-            scaled[c] = column.lanes();
-            let (inv, bad) = invert_pivot(scaled[c][c], *sign.add(j + c));
-            wrong += bad;
-            inverse[c] = inv;
-            *inverse_d.add(j + c) = inv;
-            l[c] = column.mul(S::splat(inv));
+            scaled[c] = column;
+            let pivot = column.broadcast(c);
+            inverse[c] = if pivot.lanes()[0] * *sign.add(j + c) > SMALLEST {
+                pivot.invert()
+            } else {
+                let (inverse, bad) = replace_pivot(pivot.lanes()[0], *sign.add(j + c));
+                wrong += bad;
+                S::splat(inverse)
+            };
+            *inverse_d.add(j + c) = inverse[c].lanes()[0];
+            l[c] = column.mul(inverse[c]);
             column.store(w.add(at));
             l[c].store(panel.add(at));
+        }
+        let mut factor = [[S::splat(0.0); W]; W];
+        for c in 0..W {
+            for q in 0..c {
+                factor[c][q] = scaled[q].broadcast(c);
+            }
+        }
+        // The block's rows, for the backward substitution: the upper triangle is free.
+        for c in 0..W {
+            let lower = l[c].lanes();
+            for q in c + 1..W {
+                *panel.add(j + c + (j + q) * ld) = lower[q];
+            }
         }
         let mut r = j + 4;
         while r < ld {
@@ -496,9 +252,9 @@ unsafe fn column_block<S: Lanes, const W: usize>(
                 let at = r + (j + c) * ld;
                 let mut column = S::load(panel.add(at));
                 for q in 0..c {
-                    column = column.sub_mul(l[q], S::splat(scaled[q][c]));
+                    column = column.sub_mul(l[q], factor[c][q]);
                 }
-                l[c] = column.mul(S::splat(inverse[c]));
+                l[c] = column.mul(inverse[c]);
                 column.store(w.add(at));
                 l[c].store(panel.add(at));
             }
@@ -508,16 +264,18 @@ unsafe fn column_block<S: Lanes, const W: usize>(
     }
 }
 
-/// 1/d for a pivot of known sign. Round-off alone can turn a sign; the pivot is then mirrored, which perturbs
-/// the matrix by as little as that round-off. A vanished pivot takes its unknown out of the system.
-#[inline(always)]
-fn invert_pivot(d: f64, sign: f64) -> (f64, u32) {
+/// Pivots below this have no useful inverse.
+const SMALLEST: f64 = 1e-290;
+
+/// 1/d for a pivot without the right sign. Round-off alone can turn a sign; the pivot is then mirrored, which perturbs
+/// the matrix by as little as that round-off. A vanished pivot, and one that is out of the system, takes its
+/// unknown out.
+#[cold]
+fn replace_pivot(d: f64, sign: f64) -> (f64, u32) {
     let s = d * sign;
-    if s > 1e-290 {
-        (1.0 / d, 0)
-    } else if sign == 0.0 {
+    if sign == 0.0 {
         (0.0, 0)
-    } else if s < -1e-290 && s.is_finite() {
+    } else if s < -SMALLEST && s.is_finite() {
         (-1.0 / d, 1)
     } else {
         (0.0, 1)
@@ -572,16 +330,16 @@ unsafe fn forward_block<S: Lanes, const W: usize>(j: usize, ld: usize, panel: *c
     // SAFETY: rows j..ld exist in the panel's columns and in x; ld and j are multiples of four.
     unsafe {
         let mut head = S::load(x.add(j));
-        let mut value = head.lanes();
+        let mut value = head;
         let mut scale = [S::splat(0.0); W];
         for c in 0..W {
-            value[c] = head.lanes()[c];
-            scale[c] = S::splat(value[c]);
-            head = head.sub_mul(S::load(panel.add(j + (j + c) * ld)), scale[c]);
+            value = value.pick(head, c);
+            scale[c] = head.broadcast(c);
+            if c + 1 < W {
+                head = head.sub_mul(S::load(panel.add(j + (j + c) * ld)), scale[c]);
+            }
         }
-        for c in 0..W {
-            *x.add(j + c) = value[c];
-        }
+        value.store(x.add(j));
         let mut r = j + 4;
         while r < ld {
             let mut row = S::load(x.add(r));
@@ -595,7 +353,7 @@ unsafe fn forward_block<S: Lanes, const W: usize>(j: usize, ld: usize, panel: *c
 }
 
 #[inline(always)]
-unsafe fn forward_kernel<S: Lanes>(shape: Shape, panel: *const f64, x: *mut f64) {
+pub(super) unsafe fn forward_kernel<S: Lanes>(shape: Shape, panel: *const f64, x: *mut f64) {
     let (n, ld) = (shape.pivots, shape.ld());
     // SAFETY: the slices were checked against the shape.
     unsafe {
@@ -632,23 +390,25 @@ unsafe fn backward_block<S: Lanes, const W: usize>(
             }
             r += 4;
         }
-        let dot = S::sums(dot);
-        let mut value = [0.0; W];
-        for c in (0..W).rev() {
-            let mut s = *x.add(j + c) * *inverse_d.add(j + c) - dot[c];
-            for q in c + 1..W {
-                s -= *panel.add(j + q + (j + c) * ld) * value[q];
-            }
-            value[c] = s;
+        let scaled = S::load(x.add(j)).mul(S::load(inverse_d.add(j)));
+        let mut value = scaled.sub(S::sums(dot));
+        let mut done = value;
+        for c in (1..W).rev() {
+            done = done.pick(value, c);
+            let row = S::load(panel.add(j + (j + c) * ld));
+            value = value.sub_mul(row, value.broadcast(c));
         }
-        for c in 0..W {
-            *x.add(j + c) = value[c];
-        }
+        done.pick(value, 0).store(x.add(j));
     }
 }
 
 #[inline(always)]
-unsafe fn backward_kernel<S: Lanes>(shape: Shape, panel: *const f64, inverse_d: *const f64, x: *mut f64) {
+pub(super) unsafe fn backward_kernel<S: Lanes>(
+    shape: Shape,
+    panel: *const f64,
+    inverse_d: *const f64,
+    x: *mut f64,
+) {
     let (n, ld) = (shape.pivots, shape.ld());
     // SAFETY: the slices were checked against the shape; blocks in reverse order.
     unsafe {
@@ -663,79 +423,6 @@ unsafe fn backward_kernel<S: Lanes>(shape: Shape, panel: *const f64, inverse_d: 
             j -= 4;
             backward_block::<S, 4>(j, ld, panel, inverse_d, x);
         }
-    }
-}
-
-#[inline(always)]
-unsafe fn fold_kernel<S: Lanes>(
-    rows: usize,
-    stride: usize,
-    a: *const f64,
-    b: *const f64,
-    weight: *const f64,
-    target: *mut f64,
-    ld: usize,
-) {
-    // SAFETY: six numbers at every row of a and b, six columns of six at the target. The second vector of a row
-    // overlaps the first, so that six numbers never need a masked load.
-    unsafe {
-        let mut sum = [[S::splat(0.0); 2]; 6];
-        for r in 0..rows {
-            let w = S::splat(*weight.add(r));
-            let (p, q) = (a.add(r * stride), b.add(r * stride));
-            let head = S::load(p).mul(w);
-            let tail = S::load(p.add(2)).mul(w);
-            for (c, column) in sum.iter_mut().enumerate() {
-                let scale = S::splat(*q.add(c));
-                column[0] = column[0].add_mul(head, scale);
-                column[1] = column[1].add_mul(tail, scale);
-            }
-        }
-        for (c, column) in sum.iter().enumerate() {
-            column[0].add_to_six(column[1], target.add(c * ld));
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn times_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, x: *const f64, out: *mut f64) {
-    // SAFETY: six numbers at every row and at x; `rows` numbers at out. The overlapping part of the second vector is
-    // multiplied by zero.
-    unsafe {
-        let head = S::load(x);
-        let tail = [0.0, 0.0, *x.add(4), *x.add(5)];
-        let tail = S::load(tail.as_ptr());
-        let row = |r: usize| {
-            let p = j.add(r * stride);
-            S::load(p).mul(head).add_mul(S::load(p.add(2)), tail)
-        };
-        let mut r = 0;
-        while r + 4 <= rows {
-            let sums = S::sums([row(r), row(r + 1), row(r + 2), row(r + 3)]);
-            let p = out.add(r);
-            S::load(p).sub(S::load(sums.as_ptr())).store(p);
-            r += 4;
-        }
-        while r < rows {
-            let sums = S::sums([row(r), S::splat(0.0), S::splat(0.0), S::splat(0.0)]);
-            *out.add(r) -= sums[0];
-            r += 1;
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn transposed_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, y: *const f64, q: *mut f64) {
-    // SAFETY: six numbers at every row and at q; `rows` numbers at y.
-    unsafe {
-        let (mut head, mut tail) = (S::splat(0.0), S::splat(0.0));
-        for r in 0..rows {
-            let p = j.add(r * stride);
-            let scale = S::splat(*y.add(r));
-            head = head.add_mul(S::load(p), scale);
-            tail = tail.add_mul(S::load(p.add(2)), scale);
-        }
-        head.add_to_six(tail, q);
     }
 }
 

@@ -10,10 +10,16 @@
 pub mod dissection;
 pub mod graph;
 pub mod kernels;
+mod kernels_lanes;
+mod kernels_rows;
+mod kernels_tree;
 pub mod multifrontal;
 pub mod ordering;
 pub mod sparse_cholesky;
 pub mod symbolic;
+
+#[cfg(test)]
+mod tests;
 
 pub use graph::{BlockGraph, NodeKind};
 pub use kernels::{Isa, Kernels};

@@ -4,8 +4,8 @@
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
 //! own storage only and reads its children's; the result does not depend on who computes it when.
 
-use super::kernels::{self, Isa, Kernels, Shape};
-use super::symbolic::{Front, NONE, Run, Symbolic};
+use super::kernels::{self, Isa, Kernels, Shape, Tree};
+use super::symbolic::{Front, NONE, Symbolic};
 
 /// Writes the original entries of fronts.
 pub trait Assemble {
@@ -45,6 +45,7 @@ impl FrontMut<'_> {
 pub struct Multifrontal {
     /// The plan.
     pub symbolic: Symbolic,
+    tree: Tree,
     isa: Isa,
     panels: Vec<f64>,
     updates: Vec<f64>,
@@ -70,10 +71,13 @@ impl Multifrontal {
         grow(&mut self.panels, symbolic.panels);
         grow(&mut self.updates, symbolic.updates);
         grow(&mut self.sign, symbolic.pivots);
-        grow(&mut self.inverse_d, symbolic.pivots);
+        // Padding is read by the kernels: no number of an old plan may stay there.
+        self.inverse_d.clear();
+        self.inverse_d.resize(symbolic.pivots, 0.0);
         grow(&mut self.scratch, symbolic.largest_panel);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
+        self.tree = Tree::new(&symbolic);
         self.symbolic = symbolic;
     }
 
@@ -119,7 +123,7 @@ impl Multifrontal {
         for &child in self.symbolic.children(front) {
             let child = &self.symbolic.fronts[child as usize];
             let from = &children[child.update..child.update + child.shape.update_len()];
-            extend_add(self.symbolic.runs(child), child.shape, from, shape, panel, update);
+            kernels::extend_add(self.isa, self.symbolic.runs(child), child.shape, from, shape, panel, update);
         }
         kernels::factor_front(
             self.isa,
@@ -128,7 +132,7 @@ impl Multifrontal {
             update,
             &mut self.scratch,
             &self.sign[front.pivot..],
-            &mut self.inverse_d[front.pivot..front.pivot + shape.pivots],
+            &mut self.inverse_d[front.pivot..front.pivot + shape.border_at()],
         )
     }
 
@@ -142,58 +146,19 @@ impl Multifrontal {
     /// The first half of [`solve`](Self::solve). The local vector of the interface front ends as the right-hand side
     /// of the Schur complement: minus what the interface rows would read of the solution without them.
     pub fn forward(&self, x: &mut [f64]) {
-        for front in &self.symbolic.fronts {
-            if front.shape.pivots == 0 {
-                continue;
-            }
-            let (own, rest) = x.split_at_mut(front.local + front.shape.ld());
-            let own = &mut own[front.local..];
-            kernels::forward(self.isa, front.shape, &self.panels[front.panel..], own);
-            if front.parent == NONE {
-                continue;
-            }
-            let parent = &self.symbolic.fronts[front.parent as usize];
-            let border = &own[front.shape.border_at()..];
-            let into = &mut rest[parent.local - front.local - front.shape.ld()..];
-            for run in self.symbolic.runs(front) {
-                let (c, p, n) = (run.child as usize, run.parent as usize, run.rows as usize);
-                for (a, b) in into[p..p + n].iter_mut().zip(&border[c..c + n]) {
-                    *a += b;
-                }
-            }
-        }
+        kernels::forward_tree(self.isa, &self.tree, &self.panels, x);
     }
 
     /// The second half, with the interface unknowns as given (none = zero).
     pub fn backward(&self, x: &mut [f64], interface: Option<&[f64]>) {
-        for front in self.symbolic.fronts.iter().rev() {
-            let shape = front.shape;
-            let (own, rest) = x.split_at_mut(front.local + shape.ld());
-            let own = &mut own[front.local..];
-            if shape.pivots == 0 {
-                own.fill(0.0);
-                if let Some(given) = interface {
-                    own[..given.len()].copy_from_slice(given);
-                }
-                continue;
+        if let Some(last) = self.symbolic.fronts.last().filter(|last| last.shape.pivots == 0) {
+            let own = &mut x[last.local..last.local + last.shape.ld()];
+            own.fill(0.0);
+            if let Some(given) = interface {
+                own[..given.len()].copy_from_slice(given);
             }
-            if front.parent != NONE {
-                let parent = &self.symbolic.fronts[front.parent as usize];
-                let from = &rest[parent.local - front.local - shape.ld()..];
-                let border = &mut own[shape.border_at()..];
-                for run in self.symbolic.runs(front) {
-                    let (c, p, n) = (run.child as usize, run.parent as usize, run.rows as usize);
-                    border[c..c + n].copy_from_slice(&from[p..p + n]);
-                }
-            }
-            kernels::backward(
-                self.isa,
-                shape,
-                &self.panels[front.panel..],
-                &self.inverse_d[front.pivot..],
-                own,
-            );
         }
+        kernels::backward_tree(self.isa, &self.tree, &self.panels, &self.inverse_d, x);
     }
 
     /// The interface part of local vectors, if there is an interface.
@@ -210,33 +175,6 @@ impl Multifrontal {
             let at = last.update;
             (&self.updates[at..at + last.shape.update_len()], last.shape.ldu())
         })
-    }
-}
-
-/// Adds a child's update matrix to its parent, run by run.
-fn extend_add(runs: &[Run], child: Shape, from: &[f64], shape: Shape, panel: &mut [f64], update: &mut [f64]) {
-    let (border, ld, ldu) = (shape.border_at(), shape.ld(), shape.ldu());
-    let ldc = child.ldu();
-    for (k, across) in runs.iter().enumerate() {
-        for column in 0..across.rows as usize {
-            let source = &from[(across.child as usize + column) * ldc..][..ldc];
-            let p = across.parent as usize + column;
-            let (target, shift) = if p < border {
-                (&mut panel[p * ld..(p + 1) * ld], 0)
-            } else {
-                (&mut update[(p - border) * ldu..(p - border + 1) * ldu], border)
-            };
-            for (q, down) in runs[k..].iter().enumerate() {
-                // Within the diagonal block only the lower triangle holds numbers.
-                let skip = if q == 0 { column } else { 0 };
-                let n = down.rows as usize - skip;
-                let c = down.child as usize + skip;
-                let t = down.parent as usize + skip - shift;
-                for (a, b) in target[t..t + n].iter_mut().zip(&source[c..c + n]) {
-                    *a += b;
-                }
-            }
-        }
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Front {
     pub update: usize,
     /// Offset of the local vector.
     pub local: usize,
-    /// Offset of the pivots (signs, inverse pivots).
+    /// Offset of the pivots (signs, inverse pivots), padded like local rows.
     pub pivot: usize,
     runs: (u32, u32),
     children: (u32, u32),
@@ -59,7 +59,7 @@ pub struct Symbolic {
     pub updates: usize,
     /// Numbers in all local vectors.
     pub locals: usize,
-    /// Numbers of all pivots.
+    /// Numbers of all pivots, padded.
     pub pivots: usize,
     /// Largest panel.
     pub largest_panel: usize,
@@ -470,7 +470,7 @@ impl Symbolic {
             self.panels += shape.panel_len();
             self.updates += shape.update_len();
             self.locals += shape.ld();
-            self.pivots += shape.pivots;
+            self.pivots += shape.border_at();
             self.largest_panel = self.largest_panel.max(shape.panel_len());
             let parent = front.parent;
             if parent != NONE {

@@ -63,21 +63,13 @@ impl Assemble for Assembler<'_> {
 /// Writes a Jacobian block beside or below its body, whichever column is eliminated first.
 fn couple(coupling: &Coupling, numbers: &[f64], into: &mut FrontMut<'_>) {
     let (m, b) = (coupling.multiplier as usize, coupling.body as usize);
-    let (rows, stride) = (coupling.rows as usize, coupling.stride as usize);
+    let six = Six { numbers, stride: coupling.stride as usize };
     if b < m {
         let (block, ld) = into.block(m, b);
-        for r in 0..rows {
-            let six: &[f64; 6] = numbers[r * stride..].first_chunk().expect("six numbers a row");
-            for (c, x) in six.iter().enumerate() {
-                block[c * ld + r] = *x;
-            }
-        }
+        kernels::place_beside(six, coupling.rows as usize, block, ld);
     } else {
         let (block, ld) = into.block(b, m);
-        for r in 0..rows {
-            let six: &[f64; 6] = numbers[r * stride..].first_chunk().expect("six numbers a row");
-            block[r * ld..r * ld + 6].copy_from_slice(six);
-        }
+        kernels::place_below(six, coupling.rows as usize, block, ld);
     }
 }
 

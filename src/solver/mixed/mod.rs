@@ -66,6 +66,7 @@ pub struct MixedSystem {
     regular: Vec<f64>,
     /// 1/(C+D) per row, 0 for tight rows.
     weight: Vec<f64>,
+    any_tight: bool,
     schur: Vec<f64>,
     work: solve::Work,
 }
@@ -127,17 +128,25 @@ impl MixedSystem {
         };
         let rows = self.weight.len();
         assert!(labels.len() == rows && diagonal.is_none_or(|d| d.len() == rows));
-        for row in 0..rows {
-            let c = match labels[row] {
-                Label::Free => problem.compliance[row] + diagonal.map_or(0.0, |d| d[row]),
-                _ => f64::INFINITY,
-            };
-            if self.regular[row].to_bits() != c.to_bits() {
-                self.regular[row] = c;
-                self.weight[row] = 1.0 / c;
-                self.factor.touch(plan.row_front[row]);
+        let mut tight = false;
+        for item in &plan.items {
+            let range = item.row as usize..(item.row + item.rows) as usize;
+            let d = diagonal.map(|d| &d[range.clone()]);
+            let (changed, some_tight) = update_regular(
+                &problem.compliance[range.clone()],
+                &labels[range.clone()],
+                d,
+                &mut self.regular[range.clone()],
+            );
+            tight |= some_tight;
+            if changed {
+                for (w, c) in self.weight[range.clone()].iter_mut().zip(&self.regular[range]) {
+                    *w = 1.0 / c;
+                }
+                self.factor.touch(item.front);
             }
         }
+        self.any_tight = tight;
         let isa = self.factor.isa();
         let (refactored, flops, regularised) = self.factor.factor(&mut Assembler {
             plan,
@@ -175,4 +184,24 @@ impl MixedSystem {
     pub fn isa(&self) -> crate::linalg::Isa {
         self.factor.isa()
     }
+}
+
+/// C + D of free rows, infinity for tight ones. Did a number change, is any row tight?
+#[inline]
+fn update_regular(
+    compliance: &[f64],
+    labels: &[Label],
+    diagonal: Option<&[f64]>,
+    regular: &mut [f64],
+) -> (bool, bool) {
+    let (mut changed, mut tight) = (false, false);
+    for r in 0..regular.len() {
+        let c = compliance[r] + diagonal.map_or(0.0, |d| d[r]);
+        let free = labels[r] == Label::Free;
+        let c = if free { c } else { f64::INFINITY };
+        tight |= !free;
+        changed |= regular[r].to_bits() != c.to_bits();
+        regular[r] = c;
+    }
+    (changed, tight)
 }

@@ -50,6 +50,17 @@ pub struct Coupling {
     pub interface: bool,
 }
 
+/// Rows that one front depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// The front.
+    pub front: u32,
+}
+
 /// A node that a front eliminates.
 #[derive(Clone, Copy, Debug)]
 pub enum Pivot {
@@ -107,8 +118,8 @@ pub struct Plan {
     pub groups: Lists<Group>,
     /// Bodies of groups.
     pub places: Vec<Place>,
-    /// Front that depends on a row.
-    pub row_front: Vec<u32>,
+    /// Rows that stand together and the front that depends on them: every row once, in row order.
+    pub items: Vec<Item>,
     /// Where a body's six unknowns are among the local vectors.
     pub body_at: Vec<u32>,
     /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
@@ -157,6 +168,7 @@ impl Plan {
         plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
         plan.place_groups(problem, &symbolic);
+        plan.items.sort_unstable_by_key(|item| item.row);
         (plan, symbolic)
     }
 
@@ -167,7 +179,6 @@ impl Plan {
         };
         self.body_at = (0..problem.bodies() as u32).map(at).collect();
         self.row_at = vec![NONE; problem.rows()];
-        self.row_front = vec![0; problem.rows()];
         let mut pivots: Vec<(u32, Pivot)> = Vec::new();
         let mut of_node = vec![Pivot::Rows(0, 0); symbolic.node_front.len()];
         for body in 0..problem.bodies() as u32 {
@@ -179,9 +190,10 @@ impl Plan {
             }
             of_node[node as usize] = Pivot::Rows(block.row, block.rows);
             self.multipliers.push((block.row, block.rows, at(node)));
+            let front = symbolic.node_front[node as usize];
+            self.items.push(Item { row: block.row, rows: block.rows, front });
             for r in 0..block.rows {
                 self.row_at[(block.row + r) as usize] = at(node) + r;
-                self.row_front[(block.row + r) as usize] = symbolic.node_front[node as usize];
             }
         }
         for (f, front) in symbolic.fronts.iter().enumerate() {
@@ -245,7 +257,7 @@ impl Plan {
                 self.places.push(Place { column: k as u32, local });
             }
             self.places[group.place as usize..].sort_by_key(|p| p.local);
-            self.row_front[group.row as usize..(group.row + group.rows) as usize].fill(front);
+            self.items.push(Item { row: group.row, rows: group.rows, front });
             self.most_rows = self.most_rows.max(group.rows as usize);
             groups.push((front, group));
         }

@@ -90,11 +90,13 @@ impl MixedSystem {
         for (r, d) in r_lambda.iter_mut().zip(&problem.d) {
             *r = -d;
         }
-        for_each_row(problem, |row, j, bodies| {
-            if !self.is_free(row) && lambda[row] != 0.0 {
-                add_scaled(j, bodies, lambda[row], &mut r_v);
-            }
-        });
+        if self.any_tight {
+            for_each_row(problem, |row, j, bodies| {
+                if !self.is_free(row) && lambda[row] != 0.0 {
+                    add_scaled(j, bodies, lambda[row], &mut r_v);
+                }
+            });
+        }
         self.solve(problem, &r_v, &r_lambda, v, lambda, refinements);
         self.work.pivot_v = r_v;
         self.work.pivot_lambda = r_lambda;

@@ -1,0 +1,157 @@
+//! Jacobian rows of six numbers a body: folding them into blocks, multiplying with them, placing them.
+
+// As in `kernels`: the sums live in registers.
+#![allow(unsafe_code)]
+
+use super::kernels_lanes::{Isa, Lanes, dispatch};
+
+/// Jacobian rows of one body: six numbers per row, `stride` numbers from row to row.
+#[derive(Clone, Copy, Debug)]
+pub struct Six<'a> {
+    /// The rows, from the first of the six numbers on.
+    pub numbers: &'a [f64],
+    /// Numbers from row to row.
+    pub stride: usize,
+}
+
+impl Six<'_> {
+    fn holds(&self, rows: usize) -> bool {
+        rows == 0 || self.numbers.len() >= (rows - 1) * self.stride + 6
+    }
+}
+
+/// target += downᵀ diag(weight) across: a 6 × 6 block, column-major with leading dimension `ld`.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn fold_six(isa: Isa, down: Six<'_>, across: Six<'_>, weight: &[f64], target: &mut [f64], ld: usize) {
+    let rows = weight.len();
+    assert!(down.holds(rows) && across.holds(rows) && target.len() >= 5 * ld + 6);
+    let (a, b, stride) = (down.numbers.as_ptr(), across.numbers.as_ptr(), down.stride);
+    assert!(across.stride == stride);
+    let (weight, target) = (weight.as_ptr(), target.as_mut_ptr());
+    dispatch!(isa, fold_kernel(rows: usize, stride: usize, a: *const f64, b: *const f64, weight: *const f64, target: *mut f64, ld: usize));
+}
+
+/// out −= J x for the six numbers x of one body, one row after another.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn subtract_six_times(isa: Isa, j: Six<'_>, x: &[f64], out: &mut [f64]) {
+    let rows = out.len();
+    assert!(j.holds(rows) && x.len() >= 6);
+    let (numbers, stride, x, out) = (j.numbers.as_ptr(), j.stride, x.as_ptr(), out.as_mut_ptr());
+    dispatch!(isa, times_kernel(rows: usize, stride: usize, numbers: *const f64, x: *const f64, out: *mut f64));
+}
+
+/// q += Jᵀ y for the six numbers q of one body.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn add_six_transposed(isa: Isa, j: Six<'_>, y: &[f64], q: &mut [f64]) {
+    let rows = y.len();
+    assert!(j.holds(rows) && q.len() >= 6);
+    let (numbers, stride, y, q) = (j.numbers.as_ptr(), j.stride, y.as_ptr(), q.as_mut_ptr());
+    dispatch!(isa, transposed_kernel(rows: usize, stride: usize, numbers: *const f64, y: *const f64, q: *mut f64));
+}
+
+/// target = Jᵀ of `rows` rows: six columns, column-major with leading dimension `ld`.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn place_beside(j: Six<'_>, rows: usize, target: &mut [f64], ld: usize) {
+    assert!(j.holds(rows) && target.len() >= 5 * ld + rows);
+    for r in 0..rows {
+        for c in 0..6 {
+            // SAFETY: r < rows and c < 6, which the lengths above allow.
+            unsafe { *target.get_unchecked_mut(c * ld + r) = *j.numbers.get_unchecked(r * j.stride + c) };
+        }
+    }
+}
+
+/// target = the rows as columns of six, column-major with leading dimension `ld`.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn place_below(j: Six<'_>, rows: usize, target: &mut [f64], ld: usize) {
+    assert!(j.holds(rows) && (rows == 0 || target.len() >= (rows - 1) * ld + 6));
+    for r in 0..rows {
+        for c in 0..6 {
+            // SAFETY: r < rows and c < 6, which the lengths above allow.
+            unsafe { *target.get_unchecked_mut(r * ld + c) = *j.numbers.get_unchecked(r * j.stride + c) };
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn fold_kernel<S: Lanes>(
+    rows: usize,
+    stride: usize,
+    a: *const f64,
+    b: *const f64,
+    weight: *const f64,
+    target: *mut f64,
+    ld: usize,
+) {
+    // SAFETY: six numbers at every row of a and b, six columns of six at the target. The second vector of a row
+    // overlaps the first, so that six numbers never need a masked load.
+    unsafe {
+        let mut sum = [[S::splat(0.0); 2]; 6];
+        for r in 0..rows {
+            let w = S::splat(*weight.add(r));
+            let (p, q) = (a.add(r * stride), b.add(r * stride));
+            let head = S::load(p).mul(w);
+            let tail = S::load(p.add(2)).mul(w);
+            for (c, column) in sum.iter_mut().enumerate() {
+                let scale = S::splat(*q.add(c));
+                column[0] = column[0].add_mul(head, scale);
+                column[1] = column[1].add_mul(tail, scale);
+            }
+        }
+        for (c, column) in sum.iter().enumerate() {
+            column[0].add_to_six(column[1], target.add(c * ld));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn times_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, x: *const f64, out: *mut f64) {
+    // SAFETY: six numbers at every row and at x; `rows` numbers at out. The overlapping part of the second vector is
+    // multiplied by zero.
+    unsafe {
+        let head = S::load(x);
+        let tail = [0.0, 0.0, *x.add(4), *x.add(5)];
+        let tail = S::load(tail.as_ptr());
+        let row = |r: usize| {
+            let p = j.add(r * stride);
+            S::load(p).mul(head).add_mul(S::load(p.add(2)), tail)
+        };
+        let mut r = 0;
+        while r + 4 <= rows {
+            let sums = S::sums([row(r), row(r + 1), row(r + 2), row(r + 3)]);
+            let p = out.add(r);
+            S::load(p).sub(sums).store(p);
+            r += 4;
+        }
+        while r < rows {
+            let sums = S::sums([row(r), S::splat(0.0), S::splat(0.0), S::splat(0.0)]);
+            *out.add(r) -= sums.lanes()[0];
+            r += 1;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn transposed_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, y: *const f64, q: *mut f64) {
+    // SAFETY: six numbers at every row and at q; `rows` numbers at y.
+    unsafe {
+        let (mut head, mut tail) = (S::splat(0.0), S::splat(0.0));
+        for r in 0..rows {
+            let p = j.add(r * stride);
+            let scale = S::splat(*y.add(r));
+            head = head.add_mul(S::load(p), scale);
+            tail = tail.add_mul(S::load(p.add(2)), scale);
+        }
+        head.add_to_six(tail, q);
+    }
+}
