@@ -205,13 +205,19 @@ fn read_shapes(
     if let Some(node) = f.get("shapes") {
         for part in read::items(node, "a list of shapes")? {
             let mut p = Fields::of(part, "a placed shape", f.variables)?;
-            let shape = read_shape(p.need("shape")?, f, cache, limits)?;
+            let node = p.need("shape")?;
+            let shape = match p.flag("when")? {
+                Some(false) => None,
+                _ => Some(read_shape(node, f, cache, limits)?),
+            };
             let at = p.vector("at")?.unwrap_or(DVec3::ZERO);
-            let mut placed = collider(shape, at, p.rotation("rotate")?.unwrap_or(DQuat::IDENTITY));
-            if let Some(density) = p.positive("density")? {
+            let (rotate, density) = (p.rotation("rotate")?, p.positive("density")?);
+            p.finish()?;
+            let Some(shape) = shape else { continue };
+            let mut placed = collider(shape, at, rotate.unwrap_or(DQuat::IDENTITY));
+            if let Some(density) = density {
                 placed.material.density = density;
             }
-            p.finish()?;
             out.push(placed);
         }
     }

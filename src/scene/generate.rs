@@ -31,7 +31,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `Grid(counts: (4, 4, 4), spacing: (1, 1, 1), at: .., jitter: .., body: Body(..))`, with `$ix $iy $iz $i`.
+    /// `Grid(counts: (4, 4, 4), spacing: (1, 1, 1), at: .., jitter: .., body: Body(..))`, with `$ix $iy $iz $i`
+    /// and `$u`, a random number from 0 to 1 of each body.
     pub(super) fn grid(&mut self, node: &Node, scope: &Scope) -> Read<()> {
         let mut f = Fields::of(node, "the grid", &self.variables)?;
         let counts = f.need("counts")?;
@@ -50,7 +51,7 @@ impl Builder<'_> {
         f.finish()?;
         let mark = self.variables.len();
         let outer = self.variables.reseed(Random::new(random.bits()));
-        for name in ["ix", "iy", "iz", "i"] {
+        for name in ["ix", "iy", "iz", "i", "u"] {
             self.variables.push(name, 0.0);
         }
         let mut number = 0usize;
@@ -63,6 +64,7 @@ impl Builder<'_> {
                     for (name, v) in [("ix", ix), ("iy", iy), ("iz", iz), ("i", number)] {
                         self.variables.set(name, v as f64);
                     }
+                    self.variables.set("u", random.unit());
                     let mut spec = self.read_body(body, "the body of the grid")?;
                     let shake = DVec3::from_array(std::array::from_fn(|_| random.between(-jitter, jitter)));
                     spec.at += at + spacing * place + shake;
@@ -102,7 +104,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `Scatter(count: 50, min: .., max: .., apart: 0.5, seed: 1, turn: true, body: Body(..))`, with `$i`.
+    /// `Scatter(count: 50, min: .., max: .., apart: 0.5, seed: 1, turn: true, body: Body(..))`, with `$i`
+    /// and `$u`, a random number from 0 to 1 of each body.
     pub(super) fn scatter(&mut self, node: &Node, scope: &Scope) -> Read<()> {
         let mut f = Fields::of(node, "the scatter", &self.variables)?;
         f.need("count")?;
@@ -119,6 +122,7 @@ impl Builder<'_> {
         let mark = self.variables.len();
         let outer = self.variables.reseed(Random::new(random.bits()));
         self.variables.push("i", 0.0);
+        self.variables.push("u", 0.0);
         let mut taken = Taken { cell: apart.max(1e-3), places: HashMap::new() };
         for i in 0..count {
             self.variables.set("i", i as f64);
@@ -137,6 +141,7 @@ impl Builder<'_> {
                 return Err(Fault::new(node.at, message));
             };
             taken.take(place);
+            self.variables.set("u", random.unit());
             let mut spec = self.read_body(body, "the body of the scatter")?;
             spec.at += place;
             if turn {
