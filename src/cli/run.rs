@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use turnbuckle::StepReport;
+use turnbuckle::replay::{RecordOptions, Recorder, RunInfo, View, page};
 use turnbuckle::scene::summary::{Summary, Tally};
 use turnbuckle::scene::{Judge, Scene};
 use turnbuckle::testing::state_hash;
@@ -33,6 +34,12 @@ pub struct RunArgs {
     /// Write one CSV line per step
     #[arg(long, value_name = "FILE.csv")]
     trace: Option<PathBuf>,
+    /// Write a page that replays the run [default: out/SCENE.html, unless --quiet]
+    #[arg(long, value_name = "FILE.html")]
+    replay: Option<PathBuf>,
+    /// Write no replay page
+    #[arg(long, conflicts_with = "replay")]
+    no_replay: bool,
     /// Write every MLCP as a folder of files
     #[arg(long, value_name = "DIR")]
     dump_mlcp: Option<PathBuf>,
@@ -66,9 +73,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let mut trace = args.trace.as_deref().map(|p| Trace::new(p, &scene)).transpose()?;
     if let Some(folder) = &args.dump_mlcp {
-        super::run::dump::attach(&mut scene, folder, args.every)?;
+        dump::attach(&mut scene, folder, args.every)?;
     }
-    let summary = simulate(&mut scene, steps, dt, threads, args.quiet, &mut trace)?;
+    let mut film = args.replay_path(&scene.plan.name).map(|path| Film::new(path, &scene, dt, threads));
+    let outputs = Outputs { trace: trace.as_mut(), film: film.as_mut() };
+    let summary = simulate(&mut scene, steps, dt, threads, args.quiet, outputs)?;
     if let Some(trace) = trace {
         trace.output.finish()?;
     }
@@ -78,8 +87,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         json.push('\n');
         write_text(path, &json)?;
     }
+    let page = film.map(Film::finish).transpose()?;
     if !args.quiet {
         print!("{}", table::of_run(&summary, &scene.plan.about));
+        if let Some(page) = page {
+            println!("\n  look at it: {}", page.display());
+        }
     }
     if !summary.completed {
         return Err(Failure::Simulation(summary.reason));
@@ -100,7 +113,7 @@ fn simulate(
     dt: f64,
     threads: usize,
     quiet: bool,
-    trace: &mut Option<Trace>,
+    mut outputs: Outputs<'_>,
 ) -> Result<Summary, Failure> {
     let mut judge = Judge::new(scene);
     let mut tally = Tally::new(judge.start_energy());
@@ -110,8 +123,11 @@ fn simulate(
         let report = scene.physics.step(&mut scene.world, dt).clone();
         tally.add(&report);
         judge.observe(scene, &report, n == steps);
-        if let Some(trace) = trace {
+        if let Some(trace) = &mut outputs.trace {
             trace.add(&report, &scene.physics.last_step_timings())?;
+        }
+        if let Some(film) = &mut outputs.film {
+            film.recorder.observe(&scene.world, &mut scene.physics);
         }
         bar.inc(1);
         if report.quarantined > 0 && report.quarantined as usize >= dynamic_bodies(scene) {
@@ -147,6 +163,57 @@ fn progress(steps: u64, quiet: bool, name: &str) -> ProgressBar {
     }
     bar.set_message(name.to_string());
     bar
+}
+
+/// What is written while the run goes on.
+struct Outputs<'a> {
+    trace: Option<&'a mut Trace>,
+    film: Option<&'a mut Film>,
+}
+
+impl RunArgs {
+    fn replay_path(&self, name: &str) -> Option<PathBuf> {
+        match &self.replay {
+            Some(path) => Some(path.clone()),
+            None if self.quiet || self.no_replay => None,
+            None => Some(Path::new("out").join(name).with_extension("html")),
+        }
+    }
+}
+
+/// The replay of a run.
+struct Film {
+    path: PathBuf,
+    recorder: Recorder,
+}
+
+impl Film {
+    fn new(path: PathBuf, scene: &Scene, dt: f64, threads: usize) -> Film {
+        let camera = scene.plan.cameras.first().map(|c| View {
+            eye: c.eye.as_vec3().to_array(),
+            target: c.target.as_vec3().to_array(),
+            fov: c.fov as f32,
+        });
+        let info = RunInfo {
+            scene: scene.plan.name.clone(),
+            solver: scene.physics.settings.method.name().to_string(),
+            partition: scene.physics.settings.partitioning.to_string(),
+            dt,
+            threads,
+            about: scene.plan.about.clone(),
+            camera,
+        };
+        Film { path, recorder: Recorder::new(info, RecordOptions::default()) }
+    }
+
+    fn finish(self) -> Result<PathBuf, Failure> {
+        if let Some(folder) = self.path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Failure::Usage(format!("cannot write {}: {e}", folder.display())))?;
+        }
+        page::write_page(&self.path, &[self.recorder.finish()]).map_err(|e| Failure::Usage(e.to_string()))?;
+        Ok(self.path)
+    }
 }
 
 /// The CSV of a run.

@@ -84,6 +84,9 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.joint_compliance {
         to.joint_compliance = v;
     }
+    if let Some(v) = from.contact_compliance {
+        to.contact_compliance = v;
+    }
 }
 
 fn spawn_body(world: &mut World, plan: &BodyPlan) -> Entity {

@@ -275,7 +275,7 @@ fn read_motor(node: &Node, variables: &super::expr::Variables) -> Read<Motor> {
     };
     let mut m = Fields::of(node, "the motor", variables)?;
     let target = m.number("target")?.unwrap_or(0.0);
-    let max = m.positive("max")?.unwrap_or(f64::INFINITY);
+    let max = m.not_negative("max")?.unwrap_or(f64::INFINITY);
     let motor = match name {
         "Velocity" => Motor::Velocity { target, max },
         "Position" => {

@@ -1,0 +1,220 @@
+//! The program from outside: exit codes, sentences, files.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn turnbuckle(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turnbuckle"))
+        .args(args)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program starts")
+}
+
+/// A folder of its own for each test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn run_writes_the_report_of_the_contract() {
+    let folder = folder("report");
+    let (report, trace) = (folder.join("r.json"), folder.join("t.csv"));
+    let args = ["run", "scenes/pendulum.ron", "--steps", "30", "--no-replay", "--threads", "1", "--report"];
+    let output = turnbuckle(
+        &[&args[..], &[report.to_str().expect("a path"), "--trace", trace.to_str().expect("a path")]]
+            .concat(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+    for key in [
+        "turnbuckle",
+        "scene",
+        "solver",
+        "partition",
+        "threads",
+        "steps",
+        "dt",
+        "completed",
+        "size",
+        "systems",
+        "step",
+        "solve",
+        "coupling",
+        "pivots",
+        "residual",
+        "joint_error",
+        "penetration",
+        "energy",
+        "quarantined",
+        "unconverged_steps",
+        "state_hash",
+    ] {
+        assert!(json.get(key).is_some(), "the report lacks {key}");
+    }
+    for (group, keys) in [
+        (
+            "size",
+            &[
+                "bodies",
+                "joints",
+                "contacts_max",
+                "rows_mean",
+                "rows_max",
+                "partitions_mean",
+                "interface_rows_mean",
+            ][..],
+        ),
+        ("step", &["mean", "median", "p99"]),
+        ("coupling", &["mean", "max", "at_limit"]),
+        ("residual", &["median", "p99", "max"]),
+        ("joint_error", &["rms", "max"]),
+        ("penetration", &["mean", "max"]),
+        ("energy", &["start", "end", "max_gain"]),
+    ] {
+        for key in keys {
+            assert!(
+                json[group].get(key).is_some_and(serde_json::Value::is_number),
+                "the report lacks {group}.{key}"
+            );
+        }
+    }
+    assert_eq!(
+        (json["scene"].as_str(), json["steps"].as_u64(), json["threads"].as_u64()),
+        (Some("pendulum"), Some(30), Some(1))
+    );
+    assert_eq!(json["state_hash"].as_str().map(str::len), Some(16));
+    assert_eq!(json["systems"]["integrate"]["calls"].as_u64(), Some(30));
+    let csv = std::fs::read_to_string(&trace).expect("a trace");
+    assert!(csv.starts_with("step,time,bodies,contacts,rows,interface_rows,coupling,pivots,residual,joint_error_max,penetration_max,kinetic,potential,"));
+    assert_eq!(csv.lines().count(), 31);
+    let columns = csv.lines().next().map(|l| l.split(',').count());
+    assert!(csv.lines().all(|l| Some(l.split(',').count()) == columns), "every line has every column");
+    let left: Vec<_> = std::fs::read_dir(&folder).expect("the folder").collect();
+    assert_eq!(left.len(), 2, "no temporary files stay behind");
+    let table = text(&output.stdout);
+    assert!(table.contains("joints open by at most") && table.contains("the scene promises"), "{table}");
+}
+
+#[test]
+fn a_run_says_where_its_page_is() {
+    let folder = folder("page");
+    let page = folder.join("p.html");
+    let output = turnbuckle(&["run", "pendulum", "--steps", "5", "--replay", page.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(page.to_str().expect("a path")));
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("<html"));
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let output = turnbuckle(&["run", "pendulum", "--steps", "5", "--quiet"]);
+    assert_eq!((output.status.code(), output.stdout.len(), output.stderr.len()), (Some(0), 0, 0));
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    for args in [
+        &["run"][..],
+        &["fly"],
+        &["run", "pendulum", "--solver", "magic"],
+        &["run", "pendulum", "--dt", "0"],
+        &["run", "pendulum", "--dt", "-1"],
+        &["run", "pendulum", "--dt", "NaN"],
+        &["run", "pendulum", "--steps", "3", "--seconds", "1"],
+        &["run", "pendulum", "--partition", "min-degree:0"],
+        &["run", "pendulum", "--set", "length"],
+        &["run", "pendulum", "--set", "lenght=2"],
+        &["run", "nowhere.ron"],
+        &["check", "Cargo.toml"],
+        &["run", "pendulum", "--steps", "2", "--quiet", "--report", "Cargo.toml/x.json"],
+    ] {
+        let output = turnbuckle(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
+        assert!(!output.stderr.is_empty(), "{args:?} says nothing");
+    }
+    let output = turnbuckle(&["run", "pendulum", "--set", "lenght=2"]);
+    assert!(text(&output.stderr).contains("did you mean `length`?"), "{}", text(&output.stderr));
+    let output = turnbuckle(&["run", "pendulum", "--solver", "magic"]);
+    assert!(text(&output.stderr).contains("schur-bpp"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_bad_file_is_named_with_line_and_column() {
+    let folder = folder("bad");
+    let file = folder.join("bad.ron");
+    std::fs::write(&file, "Scene(\n  items: [\n    Body(mas: 1),\n  ],\n)").expect("written");
+    let output = turnbuckle(&["check", file.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(2));
+    let sentence = text(&output.stderr);
+    assert!(
+        sentence.contains("bad.ron:3:10: the body has no field `mas`; did you mean `mass`?"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_broken_promise_ends_with_one_if_asked() {
+    let folder = folder("promise");
+    let file = folder.join("p.ron");
+    let scene = "Scene(items: [Body(name: \"b\", mass: 1)], expect: [Above(bodies: \"b\", z: -0.1)])";
+    std::fs::write(&file, scene).expect("written");
+    let path = file.to_str().expect("a path");
+    assert_eq!(turnbuckle(&["run", path, "--quiet"]).status.code(), Some(0));
+    let output = turnbuckle(&["run", path, "--quiet", "--expect"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("the scene breaks a promise: b stays above z = -0.1 m"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn scenes_and_check_explain() {
+    let output = turnbuckle(&["scenes"]);
+    let list = text(&output.stdout);
+    for name in ["hello", "log_tower", "bridge", "tandem_cranes"] {
+        assert!(list.lines().any(|l| l.starts_with(name)), "{name} is not listed");
+    }
+    assert!(!list.contains("cannot be loaded"), "{list}");
+    let output = turnbuckle(&["check", "chain_load", "--set", "links=10"]);
+    let told = text(&output.stdout);
+    assert!(
+        told.contains("11 dynamic") && told.contains("ratio 2000 : 1") && told.contains("links = 10"),
+        "{told}"
+    );
+}
+
+#[test]
+fn dumped_problems_are_those_that_were_solved() {
+    let folder = folder("dump");
+    let output = turnbuckle(&[
+        "run",
+        "double_pendulum",
+        "--steps",
+        "4",
+        "--quiet",
+        "--dump-mlcp",
+        folder.to_str().expect("a path"),
+        "--every",
+        "2",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut steps: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    steps.sort();
+    assert_eq!(steps, ["step_000001", "step_000003"]);
+    let problem = turnbuckle::solver::files::read(&folder.join("step_000003/island_0")).expect("a problem");
+    assert_eq!(problem.b.len(), 10);
+}
