@@ -4,6 +4,7 @@
 //! 2 wrong usage or a bad file.
 
 mod check;
+mod compare;
 mod output;
 mod run;
 mod scenes;
@@ -32,6 +33,8 @@ struct Program {
 enum Command {
     /// Simulate a scene, print how it went, write what was asked for
     Run(run::RunArgs),
+    /// Simulate a scene with several solvers, one row each
+    Compare(compare::CompareArgs),
     /// List the scenes there are, one line each
     Scenes(scenes::ScenesArgs),
     /// Load a scene, validate it and explain it
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
     // clap itself exits with 2 on wrong usage and 0 on --help.
     let result = match Program::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Scenes(args) => scenes::scenes(&args),
         Command::Check(args) => check::check(&args),
     };

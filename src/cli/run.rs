@@ -54,7 +54,8 @@ pub struct RunArgs {
     quiet: bool,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+/// A positive number of seconds.
+pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(v) if v.is_finite() && v > 0.0 => Ok(v),
         _ => Err("expected a positive finite number of seconds".into()),
@@ -76,7 +77,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         dump::attach(&mut scene, folder, args.every)?;
     }
     let mut film = args.replay_path(&scene.plan.name).map(|path| Film::new(path, &scene, dt, threads));
-    let outputs = Outputs { trace: trace.as_mut(), film: film.as_mut() };
+    let outputs = Outputs { trace: trace.as_mut(), film: film.as_mut(), watch: None };
     let summary = simulate(&mut scene, steps, dt, threads, args.quiet, outputs)?;
     if let Some(trace) = trace {
         trace.output.finish()?;
@@ -107,7 +108,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Steps the scene to its end and adds everything up.
-fn simulate(
+pub fn simulate(
     scene: &mut Scene,
     steps: u64,
     dt: f64,
@@ -125,6 +126,9 @@ fn simulate(
         judge.observe(scene, &report, n == steps);
         if let Some(trace) = &mut outputs.trace {
             trace.add(&report, &scene.physics.last_step_timings())?;
+        }
+        if let Some(watch) = &mut outputs.watch {
+            watch(&report);
         }
         if let Some(film) = &mut outputs.film {
             film.recorder.observe(&scene.world, &mut scene.physics);
@@ -166,9 +170,14 @@ fn progress(steps: u64, quiet: bool, name: &str) -> ProgressBar {
 }
 
 /// What is written while the run goes on.
-struct Outputs<'a> {
-    trace: Option<&'a mut Trace>,
-    film: Option<&'a mut Film>,
+#[derive(Default)]
+pub struct Outputs<'a> {
+    /// The CSV.
+    pub trace: Option<&'a mut Trace>,
+    /// A recording for a replay page.
+    pub film: Option<&'a mut Film>,
+    /// Sees every report.
+    pub watch: Option<&'a mut dyn FnMut(&StepReport)>,
 }
 
 impl RunArgs {
@@ -182,13 +191,15 @@ impl RunArgs {
 }
 
 /// The replay of a run.
-struct Film {
+pub struct Film {
     path: PathBuf,
-    recorder: Recorder,
+    /// What it has seen.
+    pub recorder: Recorder,
 }
 
 impl Film {
-    fn new(path: PathBuf, scene: &Scene, dt: f64, threads: usize) -> Film {
+    /// An empty film of a scene.
+    pub fn new(path: PathBuf, scene: &Scene, dt: f64, threads: usize) -> Film {
         let camera = scene.plan.cameras.first().map(|c| View {
             eye: c.eye.as_vec3().to_array(),
             target: c.target.as_vec3().to_array(),
@@ -217,7 +228,7 @@ impl Film {
 }
 
 /// The CSV of a run.
-struct Trace {
+pub struct Trace {
     output: Output,
 }
 

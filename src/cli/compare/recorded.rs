@@ -1,0 +1,110 @@
+//! The same problems for every solver: recorded from one run, so that trajectories cannot drift apart.
+
+use super::{Choice, CompareArgs, Row};
+use crate::cli::Failure;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use turnbuckle::schedule::{Stage, quantile};
+use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, SolveStats};
+
+/// One island of one step, with the warm start it had.
+struct Recorded {
+    step: u64,
+    island: usize,
+    problem: RowProblem,
+    start: Solution,
+}
+
+/// Solves the recorded problems with every solver.
+pub fn rows(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
+    let problems = record(args)?;
+    let mut rows = Vec::new();
+    for &solver in &args.solvers {
+        rows.push(solve_all(solver, true, &problems));
+        if args.warm {
+            rows.push(solve_all(solver, false, &problems));
+        }
+    }
+    Ok(rows)
+}
+
+fn record(args: &CompareArgs) -> Result<Vec<Recorded>, Failure> {
+    let choice = Choice { solver: Method::Auto, partition: None, threads: 1, warm: true, size: None };
+    let mut scene = args.load(&choice)?;
+    let (dt, steps, every) = (scene.dt(), args.steps(&scene), args.every);
+    let kept: Arc<Mutex<Vec<Recorded>>> = Arc::default();
+    let sink = Arc::clone(&kept);
+    scene.physics.add_system(Stage::Assemble, "record", move |step| {
+        if !(step.report.step - 1).is_multiple_of(every) {
+            return;
+        }
+        // A poisoned lock would mean that this very closure panicked before.
+        let Ok(mut kept) = sink.lock() else { return };
+        for (island, group) in step.work.islands.iter().enumerate().filter(|(_, g)| g.problem.rows() > 0) {
+            let (problem, start) = (group.problem.clone(), group.solution.clone());
+            kept.push(Recorded { step: step.report.step, island, problem, start });
+        }
+    });
+    for _ in 0..steps {
+        scene.physics.step(&mut scene.world, dt);
+    }
+    drop(scene);
+    let problems = Arc::into_inner(kept).and_then(|m| m.into_inner().ok()).unwrap_or_default();
+    if problems.is_empty() {
+        return Err(Failure::Simulation(
+            "the run had no constraint rows: there is nothing to compare".into(),
+        ));
+    }
+    Ok(problems)
+}
+
+fn solve_all(method: Method, warm: bool, problems: &[Recorded]) -> Row {
+    // One solver per place in the list of islands keeps its analysis while the scene keeps its shape, as in the engine.
+    let mut solvers: Vec<RowSolver> = Vec::new();
+    let mut steps: Vec<(u64, f64, f64, u32, SolveStats)> = Vec::new();
+    for p in problems {
+        solvers.resize_with(solvers.len().max(p.island + 1), || RowSolver::new(method));
+        let mut solution = if warm { p.start.clone() } else { Solution::default() };
+        let clock = Instant::now();
+        let stats = solvers[p.island].solve(&p.problem, &mut solution);
+        let ms = 1e3 * clock.elapsed().as_secs_f64();
+        let squares = stats.residual * stats.residual;
+        match steps.last_mut().filter(|s| s.0 == p.step) {
+            Some(last) => {
+                last.1 += ms;
+                last.2 += squares;
+                last.3 += p.problem.rows() as u32;
+                last.4.pivots += stats.pivots + stats.ipm_iterations;
+                last.4.converged &= stats.converged;
+            }
+            None => {
+                let pivots = stats.pivots + stats.ipm_iterations;
+                steps.push((p.step, ms, squares, p.problem.rows() as u32, SolveStats { pivots, ..stats }));
+            }
+        }
+    }
+    let n = steps.len().max(1) as f64;
+    let sorted = |f: &dyn Fn(&(u64, f64, f64, u32, SolveStats)) -> f64| {
+        let mut values: Vec<f64> = steps.iter().map(f).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (times, residuals) = (sorted(&|s| s.1), sorted(&|s| s.2.sqrt()));
+    Row {
+        solver: method.name().to_string(),
+        partition: "recorded".into(),
+        threads: 1,
+        warm_start: warm,
+        steps: steps.len() as u64,
+        rows: steps.iter().map(|s| f64::from(s.3)).sum::<f64>() / n,
+        solve_mean: times.iter().sum::<f64>() / n,
+        solve_median: quantile(&times, 0.5),
+        solve_p99: quantile(&times, 0.99),
+        pivots: steps.iter().map(|s| f64::from(s.4.pivots)).sum::<f64>() / n,
+        unsettled: steps.iter().filter(|s| !s.4.converged).count() as f64 / n,
+        residual_median: quantile(&residuals, 0.5),
+        residual_max: residuals.last().copied().unwrap_or(0.0),
+        curve: steps.iter().map(|s| [s.0 as f64, s.1, s.2.sqrt()]).collect(),
+        ..Row::default()
+    }
+}
