@@ -29,6 +29,7 @@ pub mod gyro;
 pub mod integrate;
 pub mod measure;
 pub mod motion;
+pub mod parallel;
 pub mod rows;
 pub mod sleep;
 pub mod solve;

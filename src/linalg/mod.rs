@@ -7,6 +7,7 @@
 // Matrix letters of the papers are capital; they stay so inside linear algebra.
 #![allow(non_snake_case)]
 
+pub mod dense;
 pub mod dissection;
 pub mod graph;
 pub mod kernels;

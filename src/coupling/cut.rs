@@ -1,0 +1,314 @@
+//! Cutting one problem into partitions and an interface (000 eqs. 13–14).
+//!
+//! The paper's interface Γ are the constraints between partitions ([`Seam::Rows`]). Where bodies touch at
+//! many points that is a wide interface: four contact points are twelve rows. [`Seam::Bodies`] may instead
+//! let a body take part on both sides, with a share of its mass in each, and glue the copies together by
+//! six rows with no compliance; the constraints then lie inside a partition. Both describe the same
+//! problem: eliminating the glue gives back the whole body. Per body the narrower seam is taken.
+
+use crate::graph::Grouping;
+use crate::solver::mixed::InterfaceRows;
+use crate::solver::{RowBlock, RowProblem};
+use std::collections::BTreeMap;
+
+/// What may lie between partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Seam {
+    /// The constraints whose bodies are in different partitions, as in the paper.
+    Rows,
+    /// Those, or six rows that glue two copies of a body, whichever are fewer.
+    #[default]
+    Bodies,
+}
+
+/// Marks an interface row that glues copies of a body.
+pub const GLUE: u32 = u32::MAX;
+
+/// How one stretch of a partition's interface rows is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    /// The bodies of a block that are in this partition: their columns are listed in `columns`.
+    Block { block: u32, column: u32, columns: u32 },
+    /// A copy of a body, with its sign.
+    Glue { positive: bool },
+}
+
+/// The shape of one partition: numbers of the whole problem it takes over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Bodies, ascending.
+    pub bodies: Vec<u32>,
+    /// Is this the copy whose velocity counts?
+    pub owned: Vec<bool>,
+    /// Share of mass and momentum.
+    pub share: Vec<f64>,
+    /// Blocks inside, ascending.
+    pub blocks: Vec<u32>,
+    /// Rows inside, in the order of the blocks.
+    pub rows: Vec<u32>,
+    /// Interface rows that touch this partition, by their number in the interface.
+    pub interface: Vec<u32>,
+    pieces: Vec<Piece>,
+    columns: Vec<u32>,
+    local_blocks: Vec<RowBlock>,
+    local_bodies: Vec<u32>,
+    seam_blocks: Vec<RowBlock>,
+    seam_bodies: Vec<u32>,
+}
+
+/// The shape of all partitions and of what lies between them. Made once per topology and grouping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cut {
+    /// Partitions.
+    pub parts: Vec<Part>,
+    /// Per interface row the row of the whole problem, or [`GLUE`].
+    pub interface: Vec<u32>,
+    seam: Seam,
+    grouping: Grouping,
+    blocks: Vec<RowBlock>,
+    block_bodies: Vec<u32>,
+}
+
+impl Cut {
+    /// Is this the cut of that problem, grouping and seam?
+    pub fn fits(&self, problem: &RowProblem, grouping: &Grouping, seam: Seam) -> bool {
+        self.seam == seam
+            && self.grouping == *grouping
+            && self.blocks == problem.blocks
+            && self.block_bodies == problem.block_bodies
+    }
+
+    /// Cuts a problem; `grouping` has one entry per body.
+    ///
+    /// # Panics
+    /// If the grouping is not one of this problem's bodies.
+    pub fn new(problem: &RowProblem, grouping: &Grouping, seam: Seam) -> Cut {
+        assert_eq!(grouping.of.len(), problem.bodies(), "one partition number per body");
+        let copies = match seam {
+            Seam::Rows => Vec::new(),
+            Seam::Bodies => choose_copies(problem, grouping),
+        };
+        let mut cut = Cut {
+            parts: vec![Part::default(); grouping.count as usize],
+            interface: Vec::new(),
+            seam,
+            grouping: grouping.clone(),
+            blocks: problem.blocks.clone(),
+            block_bodies: problem.block_bodies.clone(),
+        };
+        cut.place_bodies(&copies);
+        for (b, block) in problem.blocks.iter().enumerate() {
+            cut.place_block(problem, b as u32, block);
+        }
+        cut.glue(&copies);
+        cut
+    }
+
+    /// Rows between partitions.
+    pub fn interface_rows(&self) -> usize {
+        self.interface.len()
+    }
+
+    fn place_bodies(&mut self, copies: &[(u32, u32)]) {
+        let n = self.grouping.of.len();
+        let mut count = vec![1u32; n];
+        copies.iter().for_each(|&(body, _)| count[body as usize] += 1);
+        let owned = (0..n as u32).map(|b| (b, self.grouping.of[b as usize], true));
+        let mut all: Vec<(u32, u32, bool)> =
+            owned.chain(copies.iter().map(|&(b, p)| (b, p, false))).collect();
+        all.sort_unstable();
+        for (body, part, owned) in all {
+            let part = &mut self.parts[part as usize];
+            part.bodies.push(body);
+            part.owned.push(owned);
+            part.share.push(1.0 / f64::from(count[body as usize]));
+        }
+    }
+
+    /// Inside the partition that has all of the block's bodies (the one that owns most of them), or in the interface.
+    fn place_block(&mut self, problem: &RowProblem, b: u32, block: &RowBlock) {
+        let bodies = problem.bodies_of(block);
+        let mut best: Option<(usize, u32)> = None;
+        let mut touched: Vec<u32> = bodies.iter().map(|&x| self.grouping.of[x as usize]).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        for &part in &touched {
+            let has_all = bodies.iter().all(|&x| self.parts[part as usize].local(x).is_some());
+            let owns = bodies.iter().filter(|&&x| self.grouping.of[x as usize] == part).count();
+            if has_all && best.is_none_or(|(most, _)| owns > most) {
+                best = Some((owns, part));
+            }
+        }
+        if let Some((_, part)) = best {
+            self.parts[part as usize].take(b, block, bodies);
+            return;
+        }
+        let first = self.interface.len() as u32;
+        self.interface.extend(block.row..block.row + block.rows);
+        for &p in &touched {
+            let part = &mut self.parts[p as usize];
+            let mine: Vec<u32> = (0..bodies.len() as u32)
+                .filter(|&k| self.grouping.of[bodies[k as usize] as usize] == p)
+                .collect();
+            let locals: Vec<u32> = mine.iter().filter_map(|&k| part.local(bodies[k as usize])).collect();
+            let column = part.columns.len() as u32;
+            part.columns.extend_from_slice(&mine);
+            part.meet(
+                first,
+                block.rows,
+                &locals,
+                Piece::Block { block: b, column, columns: mine.len() as u32 },
+            );
+        }
+    }
+
+    fn glue(&mut self, copies: &[(u32, u32)]) {
+        for &(body, part) in copies {
+            let first = self.interface.len() as u32;
+            self.interface.extend([GLUE; 6]);
+            let owner = self.grouping.of[body as usize];
+            for (part, positive) in [(owner, true), (part, false)] {
+                let part = &mut self.parts[part as usize];
+                let local = part.local(body).expect("copies were placed");
+                part.meet(first, 6, &[local], Piece::Glue { positive });
+            }
+        }
+    }
+}
+
+impl Part {
+    fn local(&self, body: u32) -> Option<u32> {
+        self.bodies.binary_search(&body).ok().map(|k| k as u32)
+    }
+
+    fn take(&mut self, b: u32, block: &RowBlock, bodies: &[u32]) {
+        let last = self.local_blocks.last();
+        let entry = last.map_or(0, |l| l.entry + 6 * l.rows * l.bodies);
+        let local =
+            RowBlock { row: self.rows.len() as u32, body: self.local_bodies.len() as u32, entry, ..*block };
+        self.blocks.push(b);
+        self.rows.extend(block.row..block.row + block.rows);
+        for &body in bodies {
+            let local = self.local(body).expect("the partition has all bodies of the block");
+            self.local_bodies.push(local);
+        }
+        self.local_blocks.push(local);
+    }
+
+    fn meet(&mut self, first: u32, rows: u32, locals: &[u32], piece: Piece) {
+        let last = self.seam_blocks.last();
+        let entry = last.map_or(0, |l| l.entry + 6 * l.rows * l.bodies);
+        self.seam_blocks.push(RowBlock {
+            row: self.interface.len() as u32,
+            rows,
+            body: self.seam_bodies.len() as u32,
+            bodies: locals.len() as u32,
+            entry,
+            fold: false,
+        });
+        self.seam_bodies.extend_from_slice(locals);
+        self.interface.extend(first..first + rows);
+        self.pieces.push(piece);
+    }
+
+    /// The numbers of a step, taken over from the whole problem.
+    pub fn load(&self, whole: &RowProblem, own: &mut RowProblem, seam: &mut InterfaceRows) {
+        own.clear();
+        own.blocks.extend_from_slice(&self.local_blocks);
+        own.block_bodies.extend_from_slice(&self.local_bodies);
+        for (&body, &share) in self.bodies.iter().zip(&self.share) {
+            own.mass.push(whole.mass[body as usize].map(|x| share * x));
+            own.momentum.push(whole.momentum[body as usize].map(|x| share * x));
+        }
+        for &b in &self.blocks {
+            let block = &whole.blocks[b as usize];
+            let rows = block.row as usize..(block.row + block.rows) as usize;
+            let entries = block.entry as usize..(block.entry + 6 * block.rows * block.bodies) as usize;
+            own.jacobian.extend_from_slice(&whole.jacobian[entries]);
+            own.compliance.extend_from_slice(&whole.compliance[rows.clone()]);
+            own.d.extend_from_slice(&whole.d[rows.clone()]);
+            own.lo.extend_from_slice(&whole.lo[rows.clone()]);
+            own.hi.extend_from_slice(&whole.hi[rows.clone()]);
+            own.kind.extend_from_slice(&whole.kind[rows]);
+        }
+        seam.clear();
+        seam.blocks.extend_from_slice(&self.seam_blocks);
+        seam.block_bodies.extend_from_slice(&self.seam_bodies);
+        for piece in &self.pieces {
+            match *piece {
+                Piece::Block { block, column, columns } => {
+                    let block = &whole.blocks[block as usize];
+                    for row in 0..block.rows {
+                        for &k in &self.columns[column as usize..(column + columns) as usize] {
+                            seam.jacobian.extend_from_slice(whole.jacobian_of(block, row, k));
+                        }
+                    }
+                }
+                Piece::Glue { positive } => {
+                    for row in 0..6 {
+                        let mut j = [0.0; 6];
+                        j[row] = if positive { 1.0 } else { -1.0 };
+                        seam.jacobian.extend_from_slice(&j);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bodies that are better copied into a neighbouring partition: (body, partition), sorted.
+///
+/// A copy costs six rows and takes all constraints between the body and that partition out of the interface. The
+/// one that saves most is taken first; ties go to the smaller body.
+fn choose_copies(problem: &RowProblem, grouping: &Grouping) -> Vec<(u32, u32)> {
+    const COST: i64 = 6;
+    // A cut block can be saved by a copy if one partition lacks only one of its bodies.
+    let mut options: Vec<Vec<(u32, u32)>> = Vec::new();
+    let mut rows: Vec<i64> = Vec::new();
+    let mut blocks_of: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+    for block in &problem.blocks {
+        let bodies = problem.bodies_of(block);
+        let part = |body: u32| grouping.of[body as usize];
+        if bodies.iter().all(|&b| part(b) == part(bodies[0])) {
+            continue;
+        }
+        let mut own: Vec<(u32, u32)> = Vec::new();
+        for &body in bodies {
+            let home = bodies.iter().find(|&&o| o != body).map(|&o| part(o));
+            if let Some(home) = home
+                && part(body) != home
+                && bodies.iter().all(|&o| o == body || part(o) == home)
+            {
+                own.push((body, home));
+            }
+        }
+        for &option in &own {
+            blocks_of.entry(option).or_default().push(rows.len() as u32);
+        }
+        options.push(own);
+        rows.push(i64::from(block.rows));
+    }
+    let mut gain: BTreeMap<(u32, u32), i64> = blocks_of
+        .iter()
+        .map(|(&o, b)| (o, b.iter().map(|&b| rows[b as usize]).sum::<i64>() - COST))
+        .collect();
+    let mut saved = vec![false; rows.len()];
+    let mut copies = Vec::new();
+    while let Some((&option, _)) =
+        gain.iter().filter(|&(_, &g)| g > 0).max_by_key(|&(&option, &g)| (g, std::cmp::Reverse(option)))
+    {
+        gain.remove(&option);
+        copies.push(option);
+        for &b in &blocks_of[&option] {
+            if !std::mem::replace(&mut saved[b as usize], true) {
+                for other in &options[b as usize] {
+                    if let Some(gain) = gain.get_mut(other) {
+                        *gain -= rows[b as usize];
+                    }
+                }
+            }
+        }
+    }
+    copies.sort_unstable();
+    copies
+}

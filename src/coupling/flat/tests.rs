@@ -1,0 +1,95 @@
+//! Substructuring against one factorization of the whole.
+
+use super::*;
+use crate::coupling::executor::Serial;
+use crate::graph::{BodyGraph, bisection, min_degree};
+use crate::solver::generate;
+
+fn graph_of(problem: &RowProblem) -> BodyGraph {
+    let mut graph = BodyGraph::default();
+    graph.reset(problem.bodies());
+    for block in &problem.blocks {
+        let bodies = problem.bodies_of(block);
+        for (k, &a) in bodies.iter().enumerate() {
+            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
+        }
+    }
+    graph.finish();
+    graph
+}
+
+fn problems() -> Vec<(&'static str, RowProblem)> {
+    vec![
+        ("chain", generate::chain(60, 500.0, 1e-9)),
+        ("chain on ground", generate::chain_on_ground(50, 1e-8)),
+        ("tower", generate::tower(12, 4, 2500.0, 1e-8)),
+        ("net", generate::net(4, 16, 8000.0, 1e-9)),
+        ("rocks", generate::rocks(40, 1e-8)),
+        ("any", generate::any(30, 60, 1e-6, 5)),
+    ]
+}
+
+#[test]
+fn every_cut_gives_the_velocities_of_the_whole() {
+    for (name, problem) in problems() {
+        let graph = graph_of(&problem);
+        let labels: Vec<Label> = (0..problem.rows())
+            .map(|i| match (problem.lo[i].is_finite(), i % 5) {
+                (true, 0) => Label::Lower,
+                _ => Label::Free,
+            })
+            .collect();
+        let diagonal: Vec<f64> = (0..problem.rows()).map(|i| 1e-4 * (i % 7) as f64).collect();
+        let r_v: Vec<f64> = problem.momentum.iter().flatten().copied().collect();
+        let r_lambda: Vec<f64> = problem.d.iter().map(|d| -d).collect();
+        let (mut v, mut lambda) = (vec![0.0; r_v.len()], vec![0.0; problem.rows()]);
+        let mut whole = MixedSystem::default();
+        MixedSystem::load(&mut whole, &problem);
+        MixedSystem::factor(&mut whole, &problem, &labels, Some(&diagonal));
+        MixedSystem::solve(&mut whole, &problem, &r_v, &r_lambda, &mut v, &mut lambda, 2);
+        let mut groupings: Vec<Grouping> = [4, 8, 16].map(|n| min_degree::partition(&graph, n)).into();
+        groupings.extend([2, 3, 5].map(|n| bisection::partition(&graph, n)));
+        for grouping in groupings {
+            for seam in [Seam::Rows, Seam::Bodies] {
+                let mut cut = Substructured::<Serial>::default();
+                cut.set_grouping(&grouping, seam);
+                cut.load(&problem);
+                cut.factor(&problem, &labels, Some(&diagonal));
+                let (mut w, mut mu) = (vec![0.0; r_v.len()], vec![0.0; problem.rows()]);
+                cut.solve(&problem, &r_v, &r_lambda, &mut w, &mut mu, 2);
+                let size = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                let error = v.iter().zip(&w).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / size;
+                // Both are refined twice; what is left is round-off times the conditioning of v, which the mixed
+                // form keeps near 1e-11.
+                assert!(error < 1e-10, "{name}, {seam:?}, {} parts: {error:e}", grouping.count);
+            }
+        }
+    }
+}
+
+#[test]
+fn glue_narrows_the_interface_of_contacts() {
+    let problem = generate::tower(20, 4, 2500.0, 1e-8);
+    let grouping = bisection::partition(&graph_of(&problem), 4);
+    let rows = Cut::new(&problem, &grouping, Seam::Rows).interface_rows();
+    let bodies = Cut::new(&problem, &grouping, Seam::Bodies).interface_rows();
+    assert!(2 * bodies <= rows, "{bodies} of {rows}");
+}
+
+#[test]
+fn unchanged_partitions_are_not_factored_again() {
+    let problem = generate::tower(12, 4, 2500.0, 1e-8);
+    let mut cut = Substructured::<Serial>::default();
+    cut.set_grouping(&bisection::partition(&graph_of(&problem), 4), Seam::Bodies);
+    cut.load(&problem);
+    let mut labels = vec![Label::Free; problem.rows()];
+    cut.factor(&problem, &labels, None);
+    assert!(cut.members.iter().all(|m| m.changed));
+    cut.factor(&problem, &labels, None);
+    assert!(cut.members.iter().all(|m| !m.changed));
+    let inside = cut.members[2].part.rows[0];
+    labels[inside as usize] = Label::Lower;
+    cut.factor(&problem, &labels, None);
+    let changed: Vec<bool> = cut.members.iter().map(|m| m.changed).collect();
+    assert_eq!(changed, [false, false, true, false]);
+}
