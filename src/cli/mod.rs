@@ -6,6 +6,8 @@
 mod check;
 mod compare;
 mod output;
+mod render;
+mod replay;
 mod run;
 mod scenes;
 mod table;
@@ -35,6 +37,8 @@ enum Command {
     Run(run::RunArgs),
     /// Simulate a scene with several solvers, one row each
     Compare(compare::CompareArgs),
+    /// Draw a scene, a replay page or a recording, without a browser
+    Render(render::RenderArgs),
     /// List the scenes there are, one line each
     Scenes(scenes::ScenesArgs),
     /// Load a scene, validate it and explain it
@@ -102,6 +106,7 @@ pub fn main() -> ExitCode {
     let result = match Program::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Render(args) => render::render(&args),
         Command::Scenes(args) => scenes::scenes(&args),
         Command::Check(args) => check::check(&args),
     };

@@ -1,13 +1,13 @@
 //! `turnbuckle run`.
 
 use super::output::{Output, write_text};
-use super::{Failure, SceneArgs, SolveArgs, table};
+use super::{Failure, SceneArgs, SolveArgs, replay, table};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use turnbuckle::StepReport;
-use turnbuckle::replay::{RecordOptions, Recorder, RunInfo, View, page};
+use turnbuckle::replay::{RecordOptions, Recorder};
 use turnbuckle::scene::summary::{Summary, Tally};
 use turnbuckle::scene::{Judge, Scene};
 use turnbuckle::testing::state_hash;
@@ -92,7 +92,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if !args.quiet {
         print!("{}", table::of_run(&summary, &scene.plan.about));
         if let Some(page) = page {
-            println!("\n  look at it: {}", page.display());
+            replay::say(&page);
         }
     }
     if !summary.completed {
@@ -200,29 +200,11 @@ pub struct Film {
 impl Film {
     /// An empty film of a scene.
     pub fn new(path: PathBuf, scene: &Scene, dt: f64, threads: usize) -> Film {
-        let camera = scene.plan.cameras.first().map(|c| View {
-            eye: c.eye.as_vec3().to_array(),
-            target: c.target.as_vec3().to_array(),
-            fov: c.fov as f32,
-        });
-        let info = RunInfo {
-            scene: scene.plan.name.clone(),
-            solver: scene.physics.settings.method.name().to_string(),
-            partition: scene.physics.settings.partitioning.to_string(),
-            dt,
-            threads,
-            about: scene.plan.about.clone(),
-            camera,
-        };
-        Film { path, recorder: Recorder::new(info, RecordOptions::default()) }
+        Film { path, recorder: replay::start(scene, dt, threads, RecordOptions::default()) }
     }
 
     fn finish(self) -> Result<PathBuf, Failure> {
-        if let Some(folder) = self.path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder)
-                .map_err(|e| Failure::Usage(format!("cannot write {}: {e}", folder.display())))?;
-        }
-        page::write_page(&self.path, &[self.recorder.finish()]).map_err(|e| Failure::Usage(e.to_string()))?;
+        replay::write(&self.path, &[self.recorder.finish()])?;
         Ok(self.path)
     }
 }

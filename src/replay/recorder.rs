@@ -92,6 +92,13 @@ impl Recorder {
         self.recording.joints.push(joint);
     }
 
+    /// Records the world as it is before the first step.
+    pub fn begin(&mut self, world: &World) {
+        if let Some(frame) = self.record(world) {
+            frame.stats[Stat::Time as usize] = 0.0;
+        }
+    }
+
     /// Records the poses (and partitions) of the world into a new frame, to which the caller may add numbers, loads
     /// and contacts. `None` if this step is not to be recorded.
     pub fn record(&mut self, world: &World) -> Option<&mut Frame> {

@@ -1,0 +1,69 @@
+//! What `run`, `compare` and `render` share: recording a scene and saying where the page is.
+
+use super::Failure;
+use std::path::{Path, PathBuf};
+use turnbuckle::replay::{RecordOptions, Recorder, Recording, ReplayError, RunInfo, View, page};
+use turnbuckle::scene::Scene;
+
+/// Starts a recording of a scene, with its first frame before the first step.
+pub fn start(scene: &Scene, dt: f64, threads: usize, options: RecordOptions) -> Recorder {
+    let settings = &scene.physics.settings;
+    let camera = scene.plan.cameras.first().map(|c| View {
+        eye: c.eye.as_vec3().to_array(),
+        target: c.target.as_vec3().to_array(),
+        fov: c.fov as f32,
+    });
+    let info = RunInfo {
+        scene: scene.plan.name.clone(),
+        solver: settings.method.name().into(),
+        partition: settings.partitioning.to_string(),
+        dt,
+        threads,
+        about: scene.plan.about.clone(),
+        camera,
+    };
+    let mut recorder = Recorder::new(info, options);
+    recorder.begin(&scene.world);
+    recorder
+}
+
+/// Where a page goes if nobody says: `out/SCENE.html`.
+pub fn default_path(scene: &Scene) -> PathBuf {
+    let safe = |c: char| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    Path::new("out").join(format!("{}.html", scene.plan.name.chars().map(safe).collect::<String>()))
+}
+
+/// Writes the page; a path that does not end in `.html` gets the bare recording.
+pub fn write(path: &Path, recordings: &[Recording]) -> Result<(), Failure> {
+    make_folder(path)?;
+    match recordings {
+        [one] if !is_page(path) => one.write(path).map_err(failure),
+        all => page::write_page(path, all).map_err(failure),
+    }
+}
+
+/// Makes the folder of a file that is to be written.
+pub fn make_folder(path: &Path) -> Result<(), Failure> {
+    match path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        Some(folder) => std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::Usage(format!("cannot write {}: {e}", path.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Is this the name of a page?
+pub fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html") || e.eq_ignore_ascii_case("htm"))
+}
+
+/// As a reason to end.
+pub fn failure(e: ReplayError) -> Failure {
+    Failure::Usage(e.to_string())
+}
+
+/// One line that says where the page is, for a person who wants to click on it.
+pub fn say(path: &Path) {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let size = std::fs::metadata(&full).map_or(0, |m| m.len());
+    println!("\n  watch it: file://{}  ({:.1} MB, any browser)", full.display(), size as f64 / 1e6);
+}
