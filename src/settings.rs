@@ -45,6 +45,16 @@ impl std::str::FromStr for Partitioning {
     }
 }
 
+/// How time advances; both take one solve a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Integrator {
+    /// Half a step of free flight, impulses, half a step of free flight: second order, exact parabolas.
+    #[default]
+    Midpoint,
+    /// Impulses, then the whole step with the new velocity (000 eqs. 2, 6): first order.
+    SemiImplicit,
+}
+
 /// Everything that can be tuned. Change fields between steps as you like.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -64,8 +74,11 @@ pub struct Settings {
     pub max_coupling_iterations: u32,
     /// Compliance C of rigid rows (m/s per N·s; rad/s per N·m·s). Default 1e-9, nominal 1e-10–1e-7.
     pub joint_compliance: f64,
-    /// Share of a rigid row's violation corrected in a step (Baumgarte). Default 0.2, nominal 0.05–1.
+    /// Share of a two-sided rigid row's violation corrected in a step (Baumgarte). Default 1: the exact solver takes back the
+    /// correction's velocity in the next step. Nominal 0.1–1.
     pub joint_correction: f64,
+    /// The same for stops, ropes and other one-sided rows, which would keep that velocity as a bounce. Default 0.2.
+    pub stop_correction: f64,
     /// Greatest velocity of a correction (m/s or rad/s). Default 4.
     pub max_correction_speed: f64,
     /// Compliance C of the normal rows of contacts (m/s per N·s). Default 1e-8, nominal 1e-10–1e-6.
@@ -94,6 +107,18 @@ pub struct Settings {
     pub sleep_time: f64,
     /// Impulse (N·s) of a pair in one step above which an event is sent. Default infinite: none.
     pub impulse_event_threshold: f64,
+    /// How time advances. Default midpoint.
+    pub integrator: Integrator,
+    /// β: this share of h²K, K the geometric stiffness of constraint forces, is added to the mass blocks. Above ¼ the
+    /// transverse swing of a taut light chain is stable whatever its tension; what is beyond ¼ is for tension that
+    /// grows from one step to the next. Zero leaves it out. Default 0.4, nominal 0.3–0.5.
+    pub geometric_stiffness: f64,
+    /// ε: this share of h²K damps the turning of neighbours against each other, which keeps slack chains quiet when they
+    /// snap taut; their common swing, and any motion that the step resolves, does not feel it. Default 1, nominal 0.1–1.
+    pub stiffness_damping: f64,
+    /// Are rigid rows corrected for the curvature of the coming motion, so that fast joints do not open? Costs one
+    /// evaluation of the constraints. Default yes.
+    pub curvature: bool,
     /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
     pub measure: bool,
     /// Velocities beyond this (m/s, or rad/s) count as absurd and are quarantined. Default 1e6.
@@ -113,7 +138,8 @@ impl Default for Settings {
             plain_kernels: false,
             max_coupling_iterations: 10,
             joint_compliance: 1e-9,
-            joint_correction: 0.2,
+            joint_correction: 1.0,
+            stop_correction: 0.2,
             max_correction_speed: 4.0,
             contact_compliance: 1e-8,
             friction_compliance: 1e-9,
@@ -127,6 +153,10 @@ impl Default for Settings {
             sleep_speed: 1e-3,
             sleep_time: 0.5,
             impulse_event_threshold: f64::INFINITY,
+            integrator: Integrator::Midpoint,
+            geometric_stiffness: 0.4,
+            stiffness_damping: 1.0,
+            curvature: true,
             measure: true,
             max_speed: 1e6,
             max_position: 1e9,

@@ -59,8 +59,21 @@ pub const NO_ROW: u32 = u32::MAX;
 /// A body on which no row acts.
 pub const NO_ISLAND: u32 = u32::MAX;
 
-/// Evaluates the constraints of one type at the poses after the step and tells every measured violation.
-pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &mut dyn FnMut(f64)) + Send + Sync>;
+/// Evaluates the constraints of one type at the given poses (one a slot) and tells every violation.
+pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &[BodyView], &mut dyn FnMut(Violation)) + Send + Sync>;
+
+/// How far a row is off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Violation {
+    /// Whose row.
+    pub entity: Entity,
+    /// Which one.
+    pub key: u32,
+    /// φ (m or rad).
+    pub violation: f64,
+    /// Does it count as an error of a joint?
+    pub measured: bool,
+}
 
 /// Bodies as dense arrays; the position in them is the body's slot (`BodyIndex`).
 #[derive(Default)]
@@ -85,6 +98,12 @@ pub struct Bodies {
     pub asleep: Vec<bool>,
     /// Seconds it has been at rest.
     pub rest: Vec<f64>,
+    /// Poses elsewhere than at the start of the step: scratch memory of whoever evaluates constraints there.
+    pub ahead: Vec<BodyView>,
+    /// Geometric stiffness (6×6, row by row), its negative part cut; empty when there is none.
+    pub stiffness: Vec<[f64; 36]>,
+    /// Damping that comes with it (3×3, row by row, on rotation) and its product with the neighbours' velocities.
+    pub stiffness_damping: Vec<([f64; 9], [f64; 3])>,
     /// Slot by entity id; whoever reads it compares the entity.
     pub slot_by_id: Vec<u32>,
 }
@@ -170,6 +189,8 @@ pub struct Rows {
     pub key: Vec<u32>,
     /// Does it count as a joint error?
     pub measured: Vec<bool>,
+    /// Is φ to be closed at the end of the step, so that the curvature of the motion counts?
+    pub bends: Vec<bool>,
     /// λ: the last step's before the solve, this step's after it.
     pub lambda: Vec<f64>,
     /// Label: likewise.
@@ -178,8 +199,8 @@ pub struct Rows {
     pub normal_of: Vec<u32>,
     /// Friction rows: |λ| ≤ `friction` × λ of `normal_of`.
     pub friction: Vec<f64>,
-    /// Geometric stiffness: slot and 6×6 block.
-    pub stiffness: Vec<(u32, crate::constraint::row::Stiffness)>,
+    /// Geometric stiffness: slot, slot of the body at the other end (the same where there is not one), 6×6 block.
+    pub stiffness: Vec<(u32, u32, crate::constraint::row::Stiffness)>,
 }
 
 impl Rows {
@@ -206,6 +227,7 @@ impl Rows {
         self.kind.clear();
         self.key.clear();
         self.measured.clear();
+        self.bends.clear();
         self.lambda.clear();
         self.label.clear();
         self.normal_of.clear();

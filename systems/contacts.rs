@@ -107,6 +107,7 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label) {
     rows.kind.push(row.kind);
     rows.key.push(row.key);
     rows.measured.push(false);
+    rows.bends.push(false);
     rows.lambda.push(row.lambda);
     rows.label.push(label);
     rows.normal_of.push(if friction { normal } else { NO_ROW });

@@ -5,13 +5,14 @@ use crate::components::{AngularVelocity, BodyIndex, BodyKind, Force, LinearVeloc
 use crate::constraint::BodyView;
 use crate::report::{BadQuantity, Trouble};
 use crate::schedule::Step;
+use crate::settings::Integrator;
 use crate::work::Bodies;
 use glam::{DMat3, DVec3};
 use hecs::Entity;
 
 /// Reads what users' systems did to velocities and forces, and finds every body's free velocity.
 pub fn gather_forces(step: &mut Step<'_>) {
-    let (dt, bodies) = (step.dt, &mut step.work.bodies);
+    let (dt, integrator, bodies) = (step.dt, step.settings.integrator, &mut step.work.bodies);
     type Input<'a> = (
         Entity,
         &'a BodyIndex,
@@ -35,7 +36,7 @@ pub fn gather_forces(step: &mut Step<'_>) {
         bodies.view[slot].angular_velocity = w.0;
         bodies.force[slot][0] += f.0;
         bodies.force[slot][1] += t.0;
-        free_motion(bodies, slot, dt);
+        free_motion(bodies, slot, integrator, dt);
     }
 }
 
@@ -54,7 +55,7 @@ fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3) -> Option<BadQuantity> {
 }
 
 /// The velocity a body would have without constraints, and its angular momentum then.
-fn free_motion(bodies: &mut Bodies, slot: usize, dt: f64) {
+fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64) {
     let view = &bodies.view[slot];
     if view.kind != BodyKind::Dynamic || bodies.asleep[slot] {
         bodies.velocity[slot] = match view.kind {
@@ -69,7 +70,11 @@ fn free_motion(bodies: &mut Bodies, slot: usize, dt: f64) {
     let linear = (view.linear_velocity + force * (dt / view.mass)) * keep.x;
     let inertia = world_inertia(view);
     let momentum = inertia * view.angular_velocity;
-    let mut angular = gyro::mid_velocity(view, momentum, dt);
+    // In the midpoint step the gyroscopic part is in the free flight before and after.
+    let mut angular = match integrator {
+        Integrator::Midpoint => view.angular_velocity,
+        Integrator::SemiImplicit => gyro::mid_velocity(view, momentum, dt),
+    };
     if torque != DVec3::ZERO {
         angular += inertia.inverse() * torque * dt;
     }

@@ -30,6 +30,19 @@ pub fn mid_velocity(view: &BodyView, momentum: DVec3, dt: f64) -> DVec3 {
     }
 }
 
+/// The angular velocity that carries an angular momentum at the orientation of `view`, with no more than `energy`
+/// (twice the kinetic energy): where a body turns too fast for the midpoint to settle, no energy may come of it.
+pub fn carried(view: &BodyView, momentum: DVec3, energy: f64) -> DVec3 {
+    let omega = super::gather::world_inertia(view).inverse() * momentum;
+    let carried = momentum.dot(omega);
+    // What the midpoint keeps only to round-off must not be scaled: 1e-9 is far above it and far below a mistake.
+    if carried > energy * (1.0 + 1e-9) && carried > 0.0 {
+        omega * (energy.max(0.0) / carried).sqrt()
+    } else {
+        omega
+    }
+}
+
 /// Newton on s − Π₀ − ½ h s × J⁻¹ s = 0; `None` where it does not settle (more than about a turn per step).
 fn midpoint(inverse: DMat3, start: DVec3, dt: f64, scale: f64) -> Option<DVec3> {
     let half = 0.5 * dt;

@@ -1,9 +1,11 @@
 //! Velocities become poses (000 eqs. 2, 6), and everything goes back to the world, once.
 
+use super::drift::fly_all;
 use super::gather::world_inertia;
 use crate::components::*;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
+use crate::settings::Integrator;
 use crate::work::Bodies;
 use glam::{DQuat, DVec3};
 use hecs::Entity;
@@ -12,9 +14,20 @@ use rayon::prelude::*;
 /// Bodies per task: fixed, so that the work is cut the same way for any number of threads.
 const CHUNK: usize = 1024;
 
-/// Advances every pose by its velocity.
+/// Advances every pose by its velocity: half a step from the middle, or the whole step from the start.
 pub fn integrate_bodies(step: &mut Step<'_>) {
     let dt = step.dt;
+    if step.settings.integrator == Integrator::Midpoint {
+        let bodies = &mut step.work.bodies;
+        for slot in 0..bodies.len() {
+            if bodies.is_dynamic(slot as u32) {
+                let view = &mut bodies.view[slot];
+                [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot];
+            }
+        }
+        fly_all(step);
+        return;
+    }
     let Bodies { view, velocity, angular_momentum, quarantined, asleep, .. } = &mut step.work.bodies;
     view.par_chunks_mut(CHUNK)
         .zip(velocity.par_chunks(CHUNK))

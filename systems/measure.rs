@@ -27,10 +27,13 @@ fn measure_joints(step: &mut Step<'_>) {
     let (mut count, mut squares, mut most) = (0u32, 0.0, 0.0f64);
     let mut gauges = std::mem::take(&mut step.work.gauges);
     for gauge in &mut gauges {
-        gauge(step.world, &step.work.bodies, &mut |violation| {
-            count += 1;
-            squares += violation * violation;
-            most = most.max(violation.abs());
+        let bodies = &step.work.bodies;
+        gauge(step.world, bodies, &bodies.view, &mut |row| {
+            if row.measured {
+                count += 1;
+                squares += row.violation * row.violation;
+                most = most.max(row.violation.abs());
+            }
         });
     }
     step.work.gauges = gauges;

@@ -20,6 +20,8 @@
 pub mod assemble;
 pub mod collide;
 pub mod contacts;
+pub mod curvature;
+pub mod drift;
 pub mod events;
 pub mod forces;
 pub mod gather;
@@ -33,7 +35,9 @@ pub mod parallel;
 pub mod rows;
 pub mod sleep;
 pub mod solve;
+pub mod stiffness;
 
+use crate::constraint::*;
 use crate::physics::Physics;
 use crate::schedule::{Pipeline, Stage::*};
 
@@ -45,6 +49,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Guard, "clear events", events::clear_events)
         .stage(Motion, "previous poses", motion::keep_previous_poses)
         .stage(Motion, "motion", motion::follow_targets)
+        .stage(Motion, "drift", drift::drift_to_middle)
         .stage(Collide, "collide", collide::update_contacts)
         .stage(Forces, "gravity", forces::apply_gravity) // open to users
         .stage(Gather, "wake", sleep::wake_islands)
@@ -52,6 +57,8 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
+        .stage(Assemble, "stiffness", stiffness::sum_stiffness) // 000 §3, [Tournier et al. 2015]
+        .stage(Assemble, "curvature", curvature::look_ahead)
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8)
         .stage(Partitions, "solve", solve::solve_islands) // (8)–(12)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
@@ -66,5 +73,26 @@ pub fn step_pipeline() -> Pipeline {
 
 /// The built-in constraints come through the door that users have.
 pub fn add_built_in_constraints(physics: &mut Physics) {
-    let _ = physics;
+    physics.add_constraint::<Fixed>();
+    physics.add_constraint::<Revolute>();
+    physics.add_constraint::<Prismatic>();
+    physics.add_constraint::<Cylindrical>();
+    physics.add_constraint::<Ball>();
+    physics.add_constraint::<Universal>();
+    physics.add_constraint::<Planar>();
+    physics.add_constraint::<PointOnLine>();
+    physics.add_constraint::<Distance>();
+    physics.add_constraint::<Rope>();
+    physics.add_constraint::<SpringDamper>();
+    physics.add_constraint::<Cable>();
+    physics.add_constraint::<Gear>();
+    physics.add_constraint::<Wheel>();
+    physics.add_constraint_of::<3, GearTrain<3>>();
+    physics.add_constraint_of::<4, Differential>();
+    physics.add_constraint_of::<3, RackPinion>();
+    physics.add_constraint_of::<2, PulleyRope<2>>();
+    physics.add_constraint_of::<3, PulleyRope<3>>();
+    physics.add_constraint_of::<4, PulleyRope<4>>();
+    physics.add_constraint_of::<5, PulleyRope<5>>();
+    physics.add_constraint_of::<6, PulleyRope<6>>();
 }

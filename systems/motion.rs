@@ -4,6 +4,7 @@ use crate::components::{
     AngularVelocity, BodyIndex, BodyKind, KinematicTarget, LinearVelocity, Position, PreviousPose, Rotation,
 };
 use crate::schedule::Step;
+use crate::settings::Integrator;
 use glam::{DQuat, DVec3};
 
 /// Keeps the pose before the step for those who draw between steps.
@@ -34,18 +35,23 @@ pub fn follow_targets(step: &mut Step<'_>) {
         }
         let view = &mut bodies.view[slot];
         linear.0 = (target.position - view.position) / step.dt;
-        angular.0 = turning(view.rotation, target.rotation.normalize(), step.dt);
+        angular.0 = turning(view.rotation, target.rotation.normalize(), step.settings.integrator, step.dt);
         view.linear_velocity = linear.0;
         view.angular_velocity = angular.0;
     }
 }
 
 /// The angular velocity whose update (see [`super::integrate::turned`]) leads from one rotation to the other.
-fn turning(from: DQuat, to: DQuat, dt: f64) -> DVec3 {
+fn turning(from: DQuat, to: DQuat, integrator: Integrator, dt: f64) -> DVec3 {
     let mut q = to * from.conjugate();
     if q.w < 0.0 {
         q = -q;
     }
+    let v = DVec3::new(q.x, q.y, q.z);
+    if integrator == Integrator::Midpoint {
+        // Two updates of half a step turn by 4 atan(h|ω|/4).
+        return v * (4.0 / (dt * (1.0 + q.w)));
+    }
     // The update turns by 2 atan(h|ω|/2); half a turn would need an infinite velocity, so stay just below it.
-    DVec3::new(q.x, q.y, q.z) * (2.0 / (dt * q.w.max(1e-6)))
+    v * (2.0 / (dt * q.w.max(1e-6)))
 }

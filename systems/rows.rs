@@ -1,13 +1,13 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
-use crate::components::{ConstraintIndex, RowImpulses};
+use crate::components::{Broken, ConstraintIndex, RowImpulses};
 use crate::constraint::row::{Softness, Stiffness};
-use crate::constraint::{Bounds, Constraint, Row, RowWriter};
+use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, ConstraintBlock, Gauge, NO_ROW, Rows};
+use crate::work::{Bodies, ConstraintBlock, Gauge, NO_ROW, Rows, Violation};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step.
@@ -22,10 +22,11 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
     move |step| {
         number_new::<T, N>(step.world, &mut step.work.next_constraint);
         scratch.list::<T>(step.world);
-        let mut query = step.world.query::<(&T, &RowImpulses)>();
-        let constraints = query.view();
-        for &(_, entity) in &scratch.order {
-            let Some((constraint, last)) = constraints.get(entity) else { continue };
+        let mut query = step.world.query::<(&mut T, &RowImpulses)>();
+        let mut constraints = query.view();
+        for k in 0..scratch.order.len() {
+            let (_, entity) = scratch.order[k];
+            let Some((constraint, last)) = constraints.get_mut(entity) else { continue };
             scratch.rows.clear();
             scratch.stiffness.clear();
             let slots = match find_bodies(&step.work.bodies, entity, constraint.bodies()) {
@@ -36,7 +37,9 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
                 }
             };
             let bodies = slots.map(|s| &step.work.bodies.view[s as usize]);
-            let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness);
+            constraint.advance(bodies, last, step.dt);
+            let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness)
+                .with_stiffness_share(step.settings.geometric_stiffness);
             constraint.write_rows(bodies, &mut writer);
             if !constraint.collide() {
                 forbid_contact(&mut step.work.jointed_pairs, &slots);
@@ -51,10 +54,10 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
     }
 }
 
-/// Tells how far the constraints of type `T` are violated at the poses in `bodies`, in creation order.
+/// Tells how far the constraints of type `T` are violated at the given poses, in creation order.
 pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
     let mut scratch = Scratch::<N>::default();
-    Box::new(move |world, bodies, tell| {
+    Box::new(move |world, bodies, poses, tell| {
         scratch.list::<T>(world);
         let mut query = world.query::<(&T, &RowImpulses)>();
         let constraints = query.view();
@@ -63,11 +66,14 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
             let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
             scratch.rows.clear();
             scratch.stiffness.clear();
-            let views = slots.map(|s| &bodies.view[s as usize]);
+            let views = slots.map(|s| &poses[s as usize]);
             // The step's length only matters for motors and friction, which are not measured.
             constraint
                 .write_rows(views, &mut RowWriter::new(1.0, last, &mut scratch.rows, &mut scratch.stiffness));
-            scratch.rows.iter().filter(|r| is_measured(r)).for_each(|r| tell(r.violation));
+            for row in &scratch.rows {
+                let (key, violation, measured) = (row.key, row.violation, is_measured(row));
+                tell(Violation { entity, key, violation, measured });
+            }
         }
     })
 }
@@ -89,7 +95,7 @@ impl<const N: usize> Scratch<N> {
     /// All constraints of a type in creation order.
     fn list<T: Send + Sync + 'static>(&mut self, world: &World) {
         self.order.clear();
-        let mut query = world.query::<(Entity, &ConstraintIndex)>().with::<&T>();
+        let mut query = world.query::<(Entity, &ConstraintIndex)>().with::<&T>().without::<&Broken>();
         self.order.extend(query.iter().map(|(entity, index)| (index.0, entity)));
         if !self.order.is_sorted() {
             self.order.sort_unstable();
@@ -118,7 +124,7 @@ fn find_bodies<const N: usize>(
     let mut slots = [0; N];
     for (k, body) in names.into_iter().enumerate() {
         let slot = bodies.slot_of(body).ok_or(Trouble::MissingBody { entity, body })?;
-        if slots[..k].contains(&slot) {
+        if N == 2 && slots[..k].contains(&slot) {
             return Err(Trouble::SameBody { entity, body });
         }
         slots[k] = slot;
@@ -157,14 +163,17 @@ impl<const N: usize> Written<'_, N> {
             row: out.d.len() as u32,
             rows: self.rows.len() as u32,
             body: out.body.len() as u32,
-            bodies: N as u32,
+            bodies: distinct(&self.slots).count() as u32,
             entry: out.jacobian.len() as u32,
             fold: false,
         });
-        out.body.extend(self.slots);
+        out.body.extend(distinct(&self.slots).map(|(_, slot)| slot));
         for row in self.rows {
             let Discrete { compliance, d } = discretise(row, settings, dt);
-            out.jacobian.extend(row.jacobian.iter().map(|t| t.to_array()));
+            for (first, _) in distinct(&self.slots) {
+                let parts = row.jacobian.iter().zip(&self.slots).filter(|(_, s)| **s == self.slots[first]);
+                out.jacobian.push(parts.fold(Twist::ZERO, |sum, (t, _)| sum + *t).to_array());
+            }
             out.violation.push(row.violation);
             out.compliance.push(compliance);
             out.d.push(d);
@@ -173,15 +182,27 @@ impl<const N: usize> Written<'_, N> {
             out.kind.push(row.kind);
             out.key.push(row.key);
             out.measured.push(is_measured(row));
+            out.bends.push(bends(row));
             let last = self.last.0.iter().find(|r| r.key == row.key);
             out.lambda.push(last.map_or(0.0, |r| r.lambda));
             out.label.push(last.map_or(Label::Free, |r| r.label));
             out.normal_of.push(NO_ROW);
             out.friction.push(0.0);
         }
-        out.stiffness.extend(self.stiffness.iter().map(|&(k, s)| (self.slots[k], s)));
+        let other = |k: usize| if N == 2 { self.slots[1 - k] } else { self.slots[k] };
+        out.stiffness.extend(self.stiffness.iter().map(|&(k, s)| (self.slots[k], other(k), s)));
         true
     }
+}
+
+/// The slots of a constraint without repetitions, each with its first place: a block may carry two sheaves of one rope.
+fn distinct<const N: usize>(slots: &[u32; N]) -> impl Iterator<Item = (usize, u32)> + '_ {
+    slots.iter().copied().enumerate().filter(|&(k, slot)| !slots[..k].contains(&slot))
+}
+
+/// Does the curvature of the motion count in this row? It does where a violation is to be closed at the end of the step.
+fn bends<const N: usize>(row: &Row<N>) -> bool {
+    row.bounds == Bounds::BOTH && matches!(row.softness, Softness::Rigid | Softness::Compliant { .. })
 }
 
 /// Does the row's violation count as an error of a joint?
@@ -215,7 +236,9 @@ fn discretise<const N: usize>(row: &Row<N>, settings: &Settings, dt: f64) -> Dis
     };
     let (compliance, bias) = match row.softness {
         Softness::Rigid => {
-            (settings.joint_compliance, corrected(settings.joint_correction, settings.max_correction_speed))
+            let share =
+                if row.bounds == Bounds::BOTH { settings.joint_correction } else { settings.stop_correction };
+            (settings.joint_compliance, corrected(share, settings.max_correction_speed))
         }
         Softness::Compliant { compliance, correction, max_speed } => {
             (compliance, corrected(correction, max_speed))

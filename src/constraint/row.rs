@@ -1,5 +1,6 @@
 //! One scalar equation and the writer that takes it.
 
+use super::BodyView;
 use crate::components::RowImpulses;
 use crate::solver::RowKind;
 use bytemuck::{Pod, Zeroable};
@@ -33,6 +34,11 @@ impl Twist {
     /// Acts along `direction` at a point `arm` away from the centre of mass.
     pub fn at(arm: DVec3, direction: DVec3) -> Twist {
         Twist { linear: direction, angular: arm.cross(direction) }
+    }
+
+    /// How fast a row with this part moves due to the body's velocity.
+    pub fn speed(self, body: &BodyView) -> f64 {
+        self.linear.dot(body.linear_velocity) + self.angular.dot(body.angular_velocity)
     }
 
     /// The six numbers, linear first.

@@ -8,6 +8,7 @@ use crate::collision::{ColliderRecord, Collision};
 use crate::components::BodyKind;
 use crate::geometry::{Placed, first_touch};
 use crate::schedule::Step;
+use crate::settings::Integrator;
 use crate::work::Bodies;
 use glam::DVec3;
 
@@ -59,12 +60,16 @@ fn free_share(
 
 /// Takes bodies back to where they were stopped.
 pub fn stop_fast_bodies(step: &mut Step<'_>) {
+    // In the midpoint step bodies stand half a step behind the points whose way was looked at: the next free flight must
+    // end at the touch, and what was advanced by now is half of the way.
+    let midpoint = step.settings.integrator == Integrator::Midpoint;
     let bodies = &mut step.work.bodies;
     let stops = &mut step.work.collision.stops;
     stops.sort_unstable_by(|x, y| x.0.cmp(&y.0).then(x.1.total_cmp(&y.1)));
     stops.dedup_by_key(|s| s.0);
     for &(slot, share, start) in stops.iter() {
         let view = &mut bodies.view[slot as usize];
+        let share = if midpoint { 2.0 * share - 1.0 } else { share };
         view.position = start + (view.position - start) * share;
     }
 }
