@@ -264,7 +264,9 @@ fn a_body_at_a_kilometre_a_second_does_not_pass_a_millimetre_of_wall() {
                 physics.step(&mut world, H);
                 assert!(x(&world, bullet).x < 0.0, "{shape:?} from {from} passed the wall");
             }
-            assert!(x(&world, bullet).x > -1.0 || v(&world, bullet).x <= 0.0);
+            // Half-way points are where the midpoint step meets the wall: half a step ahead of what is shown.
+            let (x, v) = (x(&world, bullet).x, v(&world, bullet).x);
+            assert!(x + 0.5 * H * v > -1.0 || v <= 0.0);
         }
     }
 }
