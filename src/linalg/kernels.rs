@@ -209,29 +209,38 @@ unsafe fn column_block<S: Lanes, const W: usize>(
             strip::<S, W>(ld - j, panel.add(j + j * ld), ld, panel.add(j), ld, w.add(j), ld, j);
         }
         let mut wrong = 0;
-        let mut inverse = [S::splat(0.0); W];
-        let mut scaled = [S::splat(0.0); W];
-        let mut l = [S::splat(0.0); W];
-        for c in 0..W {
-            let at = j + (j + c) * ld;
-            let mut column = S::load(panel.add(at));
-            for q in 0..c {
-                column = column.sub_mul(l[q], scaled[q].broadcast(c));
-            }
-            scaled[c] = column;
-            let pivot = column.broadcast(c);
-            inverse[c] = if pivot.lanes()[0] * *sign.add(j + c) > SMALLEST {
-                pivot.invert()
-            } else {
-                let (inverse, bad) = replace_pivot(pivot.lanes()[0], *sign.add(j + c));
-                wrong += bad;
-                S::splat(inverse)
+        let mut inverse = [S::splat(0.0); 4];
+        let mut scaled = [S::splat(0.0); 4];
+        let mut l = [S::splat(0.0); 4];
+        // Written out, because a loop with the cold branch inside is not unrolled and spills its registers.
+        macro_rules! eliminate {
+            ($c:literal, $($q:literal),*) => {
+                if W > $c {
+                    let at = j + (j + $c) * ld;
+                    #[allow(unused_mut)]
+                    let mut column = S::load(panel.add(at));
+                    $(column = column.sub_mul(l[$q], scaled[$q].broadcast($c));)*
+                    scaled[$c] = column;
+                    let pivot = column.broadcast($c);
+                    let signed = pivot.lanes()[0] * *sign.add(j + $c);
+                    inverse[$c] = if signed > SMALLEST {
+                        pivot.invert()
+                    } else {
+                        let (inverse, bad) = replace_pivot(pivot.lanes()[0], *sign.add(j + $c));
+                        wrong += bad;
+                        S::splat(inverse)
+                    };
+                    *inverse_d.add(j + $c) = inverse[$c].lanes()[0];
+                    l[$c] = column.mul(inverse[$c]);
+                    column.store(w.add(at));
+                    l[$c].store(panel.add(at));
+                }
             };
-            *inverse_d.add(j + c) = inverse[c].lanes()[0];
-            l[c] = column.mul(inverse[c]);
-            column.store(w.add(at));
-            l[c].store(panel.add(at));
         }
+        eliminate!(0,);
+        eliminate!(1, 0);
+        eliminate!(2, 0, 1);
+        eliminate!(3, 0, 1, 2);
         let mut factor = [[S::splat(0.0); W]; W];
         for c in 0..W {
             for q in 0..c {
