@@ -42,7 +42,9 @@ pub struct MinDegree {
     stamp: u32,
     outside: Vec<u32>,
     outside_stamp: Vec<u32>,
+    /// First and last node of each bucket.
     head: Vec<u32>,
+    tail: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
     lowest: usize,
@@ -67,7 +69,7 @@ impl MinDegree {
     /// that a body of it is gone already (it lies outside of this graph).
     pub fn order(&mut self, graph: &BlockGraph, released: impl Fn(u32) -> bool, order: &mut Vec<u32>) {
         self.start(graph, released);
-        while let Some(pivot) = self.pop() {
+        while let Some(pivot) = self.pop(graph) {
             order.push(pivot);
             self.eliminate(graph, pivot);
         }
@@ -99,12 +101,17 @@ impl MinDegree {
         reset(&mut self.next, n, NONE);
         reset(&mut self.previous, n, NONE);
         self.head.clear();
+        self.tail.clear();
         self.lowest = 0;
         self.state.clear();
         for node in 0..n {
             let neighbours = graph.of(node as u32);
             self.length[node] = neighbours.len() as u32;
-            self.degree[node] = neighbours.iter().map(|&o| graph.size[o as usize]).sum();
+            // A multiplier on one body goes with it and does not count: without it the fixed end of a chain would look
+            // like its middle.
+            let counts = |o: u32| graph.kind[o as usize] != NodeKind::Multiplier || graph.of(o).len() > 1;
+            self.degree[node] =
+                neighbours.iter().filter(|&&o| counts(o)).map(|&o| graph.size[o as usize]).sum();
             self.state.push(match graph.kind[node] {
                 NodeKind::Body => State::Ready,
                 NodeKind::Multiplier if released(node as u32) => State::Ready,
@@ -128,39 +135,40 @@ impl MinDegree {
         let bucket = self.bucket(graph, node);
         if bucket >= self.head.len() {
             self.head.resize(bucket + 1, NONE);
+            self.tail.resize(bucket + 1, NONE);
         }
-        let old = self.head[bucket];
-        self.next[node as usize] = old;
-        self.previous[node as usize] = NONE;
-        if old != NONE {
-            self.previous[old as usize] = node;
+        // First come, first served: both ends of a chain are eaten in turn, which makes two short paths of one long
+        // one.
+        let last = self.tail[bucket];
+        self.previous[node as usize] = last;
+        self.next[node as usize] = NONE;
+        if last == NONE {
+            self.head[bucket] = node;
+        } else {
+            self.next[last as usize] = node;
         }
-        self.head[bucket] = node;
+        self.tail[bucket] = node;
         self.lowest = self.lowest.min(bucket);
     }
 
     fn remove(&mut self, graph: &BlockGraph, node: u32) {
+        let bucket = self.bucket(graph, node);
         let (next, previous) = (self.next[node as usize], self.previous[node as usize]);
-        if next != NONE {
-            self.previous[next as usize] = previous;
+        match next {
+            NONE => self.tail[bucket] = previous,
+            _ => self.previous[next as usize] = previous,
         }
-        if previous != NONE {
-            self.next[previous as usize] = next;
-        } else {
-            let bucket = self.bucket(graph, node);
-            self.head[bucket] = next;
+        match previous {
+            NONE => self.head[bucket] = next,
+            _ => self.next[previous as usize] = next,
         }
     }
 
-    fn pop(&mut self) -> Option<u32> {
+    fn pop(&mut self, graph: &BlockGraph) -> Option<u32> {
         while self.lowest < self.head.len() {
             let node = self.head[self.lowest];
             if node != NONE {
-                let next = self.next[node as usize];
-                self.head[self.lowest] = next;
-                if next != NONE {
-                    self.previous[next as usize] = NONE;
-                }
+                self.remove(graph, node);
                 return Some(node);
             }
             self.lowest += 1;

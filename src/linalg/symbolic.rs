@@ -10,6 +10,15 @@ use super::kernels::Shape;
 /// No front, no node.
 pub const NONE: u32 = u32::MAX;
 
+/// In which order fronts are stored and computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// As they were eliminated: neighbours in time are seldom parent and child, so a processor works on two at once.
+    Sequence,
+    /// Subtree by subtree: every subtree is a range, and can be given away.
+    Subtrees,
+}
+
 /// One front of the elimination tree. Children come before their parents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Front {
@@ -17,8 +26,10 @@ pub struct Front {
     pub shape: Shape,
     /// The front that takes the update, or [`NONE`].
     pub parent: u32,
-    /// First front of the subtree that ends here: the subtree is `first..=self`.
+    /// First front of the subtree that ends here; with [`Layout::Subtrees`] the subtree is `first..=self`.
     pub first: u32,
+    /// Number of fronts of that subtree.
+    pub fronts: u32,
     /// Offset of the panel.
     pub panel: usize,
     /// Offset of the update matrix.
@@ -129,7 +140,8 @@ impl Symbolic {
     }
 
     /// Cuts the tree into independent subtrees of at most `flops` operations each, in order, as ranges of
-    /// fronts; what is left is the top, to be done after all of them. The cut depends on the tree only.
+    /// fronts; what is left is the top, to be done after all of them. The cut depends on the tree only. Panels,
+    /// updates, pivots and local vectors of a range are ranges too. Needs [`Layout::Subtrees`].
     pub fn subtrees(&self, flops: u64) -> Vec<std::ops::Range<usize>> {
         let mut work: Vec<u64> = self.fronts.iter().map(|f| f.shape.flops()).collect();
         for (f, front) in self.fronts.iter().enumerate() {
@@ -141,7 +153,8 @@ impl Symbolic {
         let mut f = self.fronts.len();
         while f > 0 {
             let front = &self.fronts[f - 1];
-            if work[f - 1] <= flops && front.shape.pivots > 0 {
+            let whole = f as u32 - front.first == front.fronts;
+            if work[f - 1] <= flops && front.shape.pivots > 0 && whole {
                 cut.push(front.first as usize..f);
                 f = front.first as usize;
             } else {
@@ -153,10 +166,10 @@ impl Symbolic {
     }
 
     /// Plans the factorization of a graph in an order of its nodes without the interface.
-    pub fn build(graph: &BlockGraph, order: &[u32]) -> Self {
+    pub fn build(graph: &BlockGraph, order: &[u32], layout: Layout) -> Self {
         let tree = Tree::build(graph, order);
         let merged = tree.merge(graph, order);
-        Builder { graph, order, tree: &tree, merged: &merged }.build()
+        Builder { layout, graph, order, tree: &tree, merged: &merged }.build()
     }
 }
 
@@ -265,6 +278,7 @@ fn cost(pivots: u32, border: u32) -> f64 {
 }
 
 struct Builder<'a> {
+    layout: Layout,
     graph: &'a BlockGraph,
     order: &'a [u32],
     tree: &'a Tree,
@@ -279,7 +293,12 @@ impl Builder<'_> {
             rank: vec![NONE; self.graph.nodes()],
             ..Symbolic::default()
         };
-        let sequence = self.postorder();
+        let sequence = match self.layout {
+            Layout::Subtrees => self.postorder(),
+            Layout::Sequence => {
+                (0..self.order.len() as u32).filter(|&k| self.merged[k as usize] == k).collect()
+            }
+        };
         self.number(&mut plan, &sequence);
         self.borders(&mut plan, &sequence);
         plan.link();
@@ -479,8 +498,12 @@ impl Symbolic {
             }
         }
         for f in 0..n {
-            if let Some(&child) = self.children(&self.fronts[f]).first() {
-                self.fronts[f].first = self.fronts[child as usize].first;
+            self.fronts[f].fronts += 1;
+            let Front { parent, first, fronts, .. } = self.fronts[f];
+            if parent != NONE {
+                let above = &mut self.fronts[parent as usize];
+                above.first = above.first.min(first);
+                above.fronts += fronts;
             }
         }
     }

@@ -5,7 +5,7 @@ use super::graph::{BlockGraph, NodeKind};
 use super::kernels::{self, Isa, Kernels, Shape, Six};
 use super::multifrontal::{Assemble, FrontMut, Multifrontal};
 use super::ordering::{MinDegree, OrderingKind};
-use super::symbolic::{NONE, Symbolic};
+use super::symbolic::{Layout, NONE, Symbolic};
 use crate::solver::generate::Random;
 
 fn vector(n: usize, random: &mut Random) -> Vec<f64> {
@@ -225,7 +225,8 @@ fn fronts_give_the_dense_solution() {
         let graph = random_graph(&mut random, nodes);
         for kind in [OrderingKind::MinDegree, OrderingKind::NestedDissection] {
             let order = dissection::order(&graph, kind, &mut work);
-            let plan = Symbolic::build(&graph, &order);
+            let layout = [Layout::Sequence, Layout::Subtrees][random.below(2)];
+            let plan = Symbolic::build(&graph, &order, layout);
             let mut dense = Dense::new(&graph, &plan, &mut random);
             let mut factor = Multifrontal::new(Kernels::Auto);
             factor.plan(plan.clone());
@@ -264,7 +265,7 @@ fn subtrees_are_independent_and_in_order() {
     let mut work = MinDegree::default();
     let graph = random_graph(&mut random, 120);
     let order = dissection::order(&graph, OrderingKind::NestedDissection, &mut work);
-    let plan = Symbolic::build(&graph, &order);
+    let plan = Symbolic::build(&graph, &order, Layout::Subtrees);
     let cut = plan.subtrees(plan.flops() / 8);
     assert!(cut.windows(2).all(|w| w[0].end <= w[1].start));
     for range in cut {

@@ -4,7 +4,7 @@ use super::InterfaceRows;
 use crate::linalg::dissection;
 use crate::linalg::graph::{BlockGraph, NodeKind};
 use crate::linalg::ordering::{MinDegree, OrderingKind};
-use crate::linalg::symbolic::{NONE, Symbolic};
+use crate::linalg::symbolic::{Layout, NONE, Symbolic};
 use crate::solver::{RowBlock, RowProblem};
 
 /// Neighbouring folding blocks on the same bodies, which are folded in one product.
@@ -156,7 +156,11 @@ impl Plan {
         let mut graph = BlockGraph::default();
         let nodes = add_nodes(problem, interface, &mut graph);
         let order = dissection::order(&graph, kind, work);
-        let symbolic = Symbolic::build(&graph, &order);
+        let layout = match kind {
+            OrderingKind::MinDegree => Layout::Sequence,
+            OrderingKind::NestedDissection => Layout::Subtrees,
+        };
+        let symbolic = Symbolic::build(&graph, &order, layout);
         let mut plan = Self {
             bodies: problem.bodies(),
             blocks: problem.blocks.clone(),
