@@ -1,7 +1,7 @@
 //! What `run`, `compare` and `render` share: recording a scene and saying where the page is.
 
 use super::Failure;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use turnbuckle::replay::{RecordOptions, Recorder, Recording, ReplayError, RunInfo, View, page};
 use turnbuckle::scene::Scene;
 
@@ -25,12 +25,6 @@ pub fn start(scene: &Scene, dt: f64, threads: usize, options: RecordOptions) -> 
     let mut recorder = Recorder::new(info, options);
     recorder.begin(&scene.world);
     recorder
-}
-
-/// Where a page goes if nobody says: `out/SCENE.html`.
-pub fn default_path(scene: &Scene) -> PathBuf {
-    let safe = |c: char| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
-    Path::new("out").join(format!("{}.html", scene.plan.name.chars().map(safe).collect::<String>()))
 }
 
 /// Writes the page; a path that does not end in `.html` gets the bare recording.

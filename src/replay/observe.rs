@@ -182,7 +182,20 @@ fn contacts(work: &Work, world: &World, dt: f64) -> Vec<ContactSample> {
 }
 
 /// The type of a joint, by the component it has.
-fn kind_of(_world: &World, _entity: Entity) -> String {
+fn kind_of(world: &World, entity: Entity) -> String {
+    use crate::constraint as c;
+    let Ok(entity) = world.entity(entity) else { return "joint".into() };
+    macro_rules! first {
+        ($($kind:ident),*) => { $(if entity.has::<c::$kind>() { return stringify!($kind).to_lowercase(); })* };
+    }
+    first!(Ball, Cable, Rod, Cylindrical, Distance, Rope, SpringDamper, Fixed, Gear, Differential);
+    first!(RackPinion, Planar, PointOnLine, Prismatic, Winch, Revolute, Universal, Wheel);
+    if entity.has::<c::PulleyRope<2>>()
+        || entity.has::<c::PulleyRope<3>>()
+        || entity.has::<c::PulleyRope<4>>()
+    {
+        return "pulley".into();
+    }
     "joint".into()
 }
 

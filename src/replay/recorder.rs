@@ -186,7 +186,11 @@ impl Recorder {
             } else {
                 0.0
             },
-            color: color.unwrap_or_else(|_| palette::default_color(slot, kind == Kind::Fixed)),
+            color: match color {
+                Ok(color) if kind == Kind::Dynamic && cable.is_none() => palette::varied(color, slot),
+                Ok(color) => color,
+                Err(_) => palette::default_color(slot, kind == Kind::Fixed),
+            },
             parts,
             cable,
         });

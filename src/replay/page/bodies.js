@@ -27,9 +27,20 @@ function meshGeometry(mesh) {
 const TEXELS = 3, ROW = 768;
 
 const BODY_SHADER = `
-attribute float body; uniform highp sampler2D bodies;
+attribute float body; attribute vec3 edgeAt; attribute vec3 edgeHalf; uniform highp sampler2D bodies;
 vec4 bodyTexel(int k) { int i = int(body + 0.5) * ${TEXELS} + k; return texelFetch(bodies, ivec2(i % ${ROW}, i / ${ROW}), 0); }
 vec3 turned(vec4 q, vec3 v) { return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v); }
+`;
+
+// Darkens a thin line along the edges of boxes, so that a stack shows its bricks. On a face one of the distances is zero, so
+// the middle one is the distance to the nearest edge.
+const EDGE_SHADER = `
+float boxEdge(vec3 at, vec3 halfSize) {
+  vec3 d = halfSize - abs(at), w = fwidth(at);
+  float middle = max(min(d.x, d.y), min(max(d.x, d.y), d.z)), blur = max(w.x, max(w.y, w.z));
+  float fine = clamp(0.25 * min(halfSize.x, min(halfSize.y, halfSize.z)) / max(blur, 1e-6), 0.0, 1.0);
+  return 1.0 - 0.28 * fine * (1.0 - smoothstep(0.6, 1.8, middle / max(blur, 1e-6)));
+}
 `;
 
 /** Lets a material of three.js take poses and colours from the texture. */
@@ -37,13 +48,14 @@ function readBodies(material, texture) {
   material.onBeforeCompile = shader => {
     shader.uniforms.bodies = { value: texture };
     shader.vertexShader = shader.vertexShader
-      .replace("#include <common>", `#include <common>${BODY_SHADER}varying vec3 bodyTint;`)
+      .replace("#include <common>", `#include <common>${BODY_SHADER}varying vec3 bodyTint, boxAt, boxHalf;`)
       .replace("#include <beginnormal_vertex>", "#include <beginnormal_vertex>\nobjectNormal = turned(bodyTexel(1), objectNormal);")
       .replace("#include <begin_vertex>", "#include <begin_vertex>\nvec4 bodyAt = bodyTexel(0); transformed = bodyAt.w * (turned(bodyTexel(1), transformed) + bodyAt.xyz);\n" +
-        "bodyTint = bodyTexel(2).rgb;");
+        "bodyTint = bodyTexel(2).rgb; boxAt = edgeAt; boxHalf = edgeHalf;");
     shader.fragmentShader = shader.fragmentShader
-      .replace("#include <common>", "#include <common>\nvarying vec3 bodyTint;")
-      .replace("#include <color_fragment>", "#include <color_fragment>\ndiffuseColor.rgb *= bodyTint;");
+      .replace("#include <common>", "#include <common>\nvarying vec3 bodyTint, boxAt, boxHalf;")
+      .replace("#include <color_fragment>", "#include <color_fragment>\ndiffuseColor.rgb *= bodyTint * boxEdge(boxAt, boxHalf);")
+      .replace("void main() {", `${EDGE_SHADER}void main() {`);
   };
   return material;
 }
@@ -63,7 +75,7 @@ class BodyLayer {
         const local = new THREE.Matrix4().compose(
           new THREE.Vector3(...part.position), new THREE.Quaternion(...part.rotation), new THREE.Vector3(...part.size));
         if (part.form === "plane") this.grounds.push({ body: b, local, mesh: stage.addGround(track) });
-        else this.parts.push({ body: b, local, form: part.form, key: part.form === "mesh" ? `mesh ${part.mesh}` : part.form, number: part.mesh });
+        else this.parts.push({ body: b, local, form: part.form, size: part.size, key: part.form === "mesh" ? `mesh ${part.mesh}` : part.form, number: part.mesh });
       }
     });
     const height = Math.max(1, Math.ceil(recording.count * TEXELS / ROW));
@@ -97,6 +109,7 @@ class BodyLayer {
       corners += index ? index.length : position.length / 3;
     }
     const position = new Float32Array(3 * vertices), normal = new Float32Array(3 * vertices), body = new Float32Array(vertices), index = new Uint32Array(corners);
+    const edgeAt = new Float32Array(3 * vertices), edgeHalf = new Float32Array(3 * vertices).fill(1e6);
     let v = 0, c = 0;
     for (const part of this.parts) {
       const unit = this.geometries.get(part.key), n = unit.position.length / 3, m = part.local.elements;
@@ -114,12 +127,19 @@ class BodyLayer {
         const length = Math.hypot(normal[3 * v], normal[3 * v + 1], normal[3 * v + 2]) || 1;
         for (let k = 0; k < 3; k++) normal[3 * v + k] /= length;
         body[v] = part.body;
+        if (part.form === "box") {
+          const half = part.size;
+          edgeAt.set([x * half[0], y * half[1], z * half[2]], 3 * v);
+          edgeHalf.set(half, 3 * v);
+        }
       }
     }
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute("position", new THREE.BufferAttribute(position, 3));
     geometry.setAttribute("normal", new THREE.BufferAttribute(normal, 3));
     geometry.setAttribute("body", new THREE.BufferAttribute(body, 1));
+    geometry.setAttribute("edgeAt", new THREE.BufferAttribute(edgeAt, 3));
+    geometry.setAttribute("edgeHalf", new THREE.BufferAttribute(edgeHalf, 3));
     geometry.setIndex(new THREE.BufferAttribute(index, 1));
     return geometry;
   }

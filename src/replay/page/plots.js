@@ -23,7 +23,7 @@ function metres(x) {
 function plotDefinitions(recordings) {
   const many = recordings.length > 1, first = recordings[0];
   const each = (pick, label) => recordings.map((r, i) => ({ values: pick(r), color: SERIES[i % SERIES.length], label: label || r.info.solver, recording: r }));
-  const reading = (lines, format) => f => many ? "" : lines.map(l => format(l.values[f])).join(" · ");
+  const reading = (lines, format) => f => many || !(lines[0].values[f] === lines[0].values[f]) ? "" : lines.map(l => format(l.values[f])).join(" · ");
   const list = [];
   const some = name => recordings.some(r => r.stat[name] && r.stat[name].some(v => v === v));
   if (many) {
@@ -33,7 +33,7 @@ function plotDefinitions(recordings) {
     list.push({ name: "time", title: "Time per system", stack: order.map(k => ({ values: first.timing[k], label: first.systems[k], color: SYSTEMS[k % SYSTEMS.length] })),
       floor: 0, format: x => `${number(x)} ms` });
   }
-  if (some("residual")) list.push({ name: "residual", title: "Residual", lines: each(r => r.stat.residual), log: true, format: x => number(x, 2) });
+  if (some("residual")) list.push({ name: "residual", title: "Residual", lines: each(r => r.stat.residual), log: true, least: 1e-16, format: x => number(x, 2) });
   if (some("coupling")) list.push({ name: "coupling", title: "Coupling iterations", lines: each(r => r.stat.coupling), floor: 0, step: true, format: x => number(x) });
   if (some("kinetic")) {
     const total = r => r.stat.kinetic.map((k, f) => k + r.stat.potential[f]);
@@ -43,9 +43,9 @@ function plotDefinitions(recordings) {
     list.push({ name: "energy", title: many ? "Energy, total" : "Energy", lines, format: x => `${number(x)} J` });
   }
   if (some("joint_error") && recordings.some(r => r.joints.length || r.stat.joint_error.some(v => v > 0))) {
-    list.push({ name: "joint_error", title: "Joint error", lines: each(r => r.stat.joint_error), log: true, format: metres });
+    list.push({ name: "joint_error", title: "Joint error", lines: each(r => r.stat.joint_error), log: true, least: 1e-9, format: metres });
   } else if (some("penetration")) {
-    list.push({ name: "penetration", title: "Penetration", lines: each(r => r.stat.penetration), log: true, format: metres });
+    list.push({ name: "penetration", title: "Penetration", lines: each(r => r.stat.penetration), log: true, least: 1e-9, format: metres });
   }
   for (const d of list) d.reading = d.lines ? reading(d.lines, d.format) : f => `${number(d.stack.reduce((s, l) => s + l.values[f], 0))} ms`;
   return list;
@@ -85,7 +85,9 @@ class Plot {
       high = Math.min(high, 1.6 * sums[Math.floor(0.98 * (frames - 1))]) || 1;
     }
     if (this.log) {
-      low = 10 ** Math.floor(Math.log10(low));
+      // Below this is rounding noise; it is drawn at the bottom.
+      low = 10 ** Math.floor(Math.log10(Math.max(low, this.least)) + 1e-9);
+      high = Math.max(high, low);
       high = 10 ** Math.ceil(Math.log10(high) + 1e-9);
       if (low === high) high = low * 10;
     } else {

@@ -10,6 +10,8 @@ pub(super) struct Triangle {
     pub normals: [Vec3; 3],
     /// Linear.
     pub color: Vec3,
+    /// One more than the number of its body.
+    pub owner: u32,
 }
 
 /// An endless plane.
@@ -88,6 +90,7 @@ pub(super) fn gather(recording: &Recording, frame: usize, by: ColorBy) -> Gather
                 position: position + turn * Vec3::from(part.position),
                 turn: turn * Quat::from_array(part.rotation).normalize(),
                 size: Vec3::from(part.size),
+                owner: b as u32 + 1,
             };
             add_part(&mut out, recording, part, &place, color);
         }
@@ -165,6 +168,7 @@ struct Place {
     position: Vec3,
     turn: Quat,
     size: Vec3,
+    owner: u32,
 }
 
 impl Place {
@@ -184,6 +188,7 @@ fn add_part(out: &mut Gathered, recording: &Recording, part: &Part, place: &Plac
                 points: [corners[a], corners[b], corners[c]].map(|p| place.point(p)),
                 normals: [normals[a], normals[b], normals[c]].map(|n| place.normal(n)),
                 color,
+                owner: place.owner,
             });
         }
     };
@@ -236,7 +241,12 @@ fn add_part(out: &mut Gathered, recording: &Recording, part: &Part, place: &Plac
                 let corner = |i: u32| mesh.vertices.get(i as usize).map(|v| place.point(Vec3::from(*v)));
                 let [Some(a), Some(b), Some(c)] = t.map(corner) else { continue };
                 let n = (b - a).cross(c - a).normalize_or(Vec3::Z);
-                out.triangles.push(Triangle { points: [a, b, c], normals: [n; 3], color });
+                out.triangles.push(Triangle {
+                    points: [a, b, c],
+                    normals: [n; 3],
+                    color,
+                    owner: place.owner,
+                });
             }
         }
     }
@@ -334,6 +344,7 @@ fn add_cable(
                     points: [a.0, b.0, c.0],
                     normals: [a.1, b.1, c.1],
                     color: color * strand,
+                    owner: links[0].body as u32 + 1,
                 });
             }
         }

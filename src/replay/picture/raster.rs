@@ -13,6 +13,8 @@ pub(super) struct Buffer {
     pub normal: Vec<Vec3>,
     /// Linear.
     pub color: Vec<Vec3>,
+    /// Whose surface it is: one more than the body's number, zero for ground and sky.
+    pub owner: Vec<u32>,
     /// How much of the sky shows through (the far ground).
     pub fade: Vec<f32>,
 }
@@ -26,6 +28,7 @@ impl Buffer {
             nearness: vec![0.0; n],
             normal: vec![Vec3::ZERO; n],
             color: vec![Vec3::ZERO; n],
+            owner: vec![0; n],
             fade: vec![0.0; n],
         }
     }
@@ -60,11 +63,11 @@ pub(super) fn draw(buffer: &mut Buffer, view: &View, triangle: &Triangle) {
         }
     }
     for i in 2..n {
-        fill(buffer, view, [clipped[0], clipped[i - 1], clipped[i]], triangle.color);
+        fill(buffer, view, [clipped[0], clipped[i - 1], clipped[i]], triangle);
     }
 }
 
-fn fill(buffer: &mut Buffer, view: &View, corners: [Corner; 3], color: Vec3) {
+fn fill(buffer: &mut Buffer, view: &View, corners: [Corner; 3], triangle: &Triangle) {
     let p = corners.map(|c| view.pixel(c.local));
     let w = corners.map(|c| 1.0 / c.local.z);
     let area = edge(p[0], p[1], p[2]);
@@ -93,7 +96,8 @@ fn fill(buffer: &mut Buffer, view: &View, corners: [Corner; 3], color: Vec3) {
                     + corners[2].normal * (b[2] * w[2]);
                 buffer.nearness[i] = nearness;
                 buffer.normal[i] = normal.normalize_or(Vec3::Z);
-                buffer.color[i] = color;
+                buffer.color[i] = triangle.color;
+                buffer.owner[i] = triangle.owner;
             }
         }
     }

@@ -44,7 +44,7 @@ impl Style {
                 sun: Vec3::new(0.80, 0.74, 0.66),
                 sky: Vec3::new(0.58, 0.62, 0.68),
                 bounce: Vec3::new(0.40, 0.36, 0.31),
-                ground: rgb(0xd9d5cc),
+                ground: rgb(0xd6d5d1),
                 grid: rgb(0xa8a294),
                 top: rgb(0xdfe8f0),
                 low: rgb(0xfaf8f4),
@@ -89,6 +89,7 @@ pub(super) fn cast_ground(buffer: &mut Buffer, view: &View, grounds: &[Ground], 
                 let far = (hit - middle).length() / (8.0 * radius);
                 buffer.nearness[i] = nearness;
                 buffer.normal[i] = ground.normal;
+                buffer.owner[i] = 0;
                 buffer.color[i] = style.ground.lerp(style.grid, lines);
                 buffer.fade[i] = smooth((far - 0.1) / 0.9);
             }
@@ -225,11 +226,25 @@ pub(super) fn shade(buffer: &Buffer, view: &View, shadows: &ShadowMap, style: &S
             let around = style.bounce.lerp(style.sky, 0.5 + 0.5 * normal.z) * open;
             let half = (style.sun_direction + looking).normalize_or(normal);
             let gloss = if buffer.fade[i] > 0.0 { 0.0 } else { 0.10 * normal.dot(half).max(0.0).powi(40) };
-            let lit = buffer.color[i] * (style.sun * sun + around) + Vec3::splat(gloss * sun);
+            let lit =
+                buffer.color[i] * line(buffer, x, y) * (style.sun * sun + around) + Vec3::splat(gloss * sun);
             out.push(lit.lerp(sky, buffer.fade[i]));
         }
     }
     out
+}
+
+/// A thin dark line where one body meets another and along sharp edges, so that a wall shows its bricks.
+fn line(buffer: &Buffer, x: u32, y: u32) -> f32 {
+    let i = (y * buffer.width + x) as usize;
+    let owner = buffer.owner[i];
+    let apart = |j: usize| {
+        let sharp = buffer.normal[i].dot(buffer.normal[j]) < 0.75;
+        buffer.owner[j] != 0 && (buffer.owner[j] != owner || sharp)
+    };
+    let right = x + 1 < buffer.width && apart(i + 1);
+    let below = y + 1 < buffer.height && apart(i + buffer.width as usize);
+    if owner != 0 && (right || below) { 0.62 } else { 1.0 }
 }
 
 /// One in the open, less where other surfaces are near: asks the depth buffer at points around.
