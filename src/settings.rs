@@ -66,6 +66,12 @@ pub struct Settings {
     pub method: Method,
     /// How bodies are grouped. Default `auto`.
     pub partitioning: Partitioning,
+    /// Threads that `Partitioning::Auto` cuts for. Results depend on it and not on the threads there are, so that they have
+    /// the same bits everywhere. Default 2, nominal 2–16.
+    pub parallelism: u32,
+    /// Runs `schur-bpp` and `schur-pgs-sm` to the letter of the paper: block pivoting in every partition, no breaking of
+    /// cycles, no last linear pass. Default no.
+    pub coupling_as_published: bool,
     /// Do solves start from the last step's impulses and index sets? Default yes.
     pub warm_start: bool,
     /// Forces the plain kernels, so that results have the same bits on every machine. Default no.
@@ -134,6 +140,8 @@ impl Default for Settings {
             substeps: 1,
             method: Method::Auto,
             partitioning: Partitioning::Auto,
+            parallelism: 2,
+            coupling_as_published: false,
             warm_start: true,
             plain_kernels: false,
             max_coupling_iterations: 10,

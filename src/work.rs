@@ -2,7 +2,12 @@
 
 use crate::components::{BodyKind, Damping};
 use crate::constraint::BodyView;
+use crate::coupling::flat::Substructured;
+use crate::coupling::nested::Nested;
+use crate::graph::{BodyGraph, Grouping};
+use crate::solver::row_solver::Solver;
 use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
+use crate::systems::parallel::Parallel;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -37,6 +42,12 @@ pub struct Work {
     pub collision: crate::collision::Collision,
     /// Bodies tied by joints in the last step.
     pub joint_ties: Vec<(Entity, Entity)>,
+    /// Entities of partitions, those in use first.
+    pub partition_entities: Vec<Entity>,
+    /// Partition of each slot in the last step, [`NO_ISLAND`] for none.
+    pub partition_of: Vec<u32>,
+    /// The users' hints by slot.
+    pub hints: Vec<Option<u32>>,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }
@@ -255,7 +266,51 @@ pub struct Island {
     pub stats: SolveStats,
     /// How far normal impulses ended from those that set the friction bounds (N·s).
     pub friction_shift: f64,
+    /// How it is cut and solved.
+    pub cut: IslandCut,
 }
+
+/// How an island is solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// One factorization of the whole.
+    #[default]
+    Whole,
+    /// Partitions as the linear solver; all rows are decided together.
+    Flat,
+    /// Partitions decide their own rows and meet in the coupling loop (000 Algorithm 1, or FBIC).
+    Nested,
+}
+
+/// An island in partitions; kept while the island persists, so that factors and symbolic work survive.
+#[derive(Default)]
+pub struct IslandCut {
+    /// How it is solved.
+    pub scheme: Scheme,
+    /// Partition of each of its bodies.
+    pub grouping: Grouping,
+    /// What the grouping was made for: numbers of bodies and rows of every block, one after another.
+    pub made_for: Vec<u32>,
+    /// Body graph, when one was needed.
+    pub graph: BodyGraph,
+    /// Solver of the flat scheme.
+    pub flat: Option<Box<FlatSolver>>,
+    /// Solver of the nested scheme.
+    pub nested: Option<Box<Nested>>,
+    /// Is its coupling loop still running?
+    pub running: bool,
+    /// Coupling iterations of the step's longest loop.
+    pub iterations: u32,
+    /// Did a loop end at its limit?
+    pub at_limit: bool,
+    /// Friction passes left to the coupling loop.
+    pub friction_passes: u32,
+    /// Number of its first partition.
+    pub first_partition: u32,
+}
+
+/// Solver of an island in partitions that decides all rows together.
+pub type FlatSolver = Solver<Substructured<Parallel>>;
 
 impl Island {
     /// Forgets its members and keeps its solver and memory.

@@ -12,22 +12,11 @@ use rayon::prelude::*;
 pub fn assemble_islands(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (bodies, rows) = (&work.bodies, &work.rows);
-    let local = local_numbers(&work.islands, bodies.len(), &mut work.local);
+    let local = work.local.as_slice();
     let warm = step.settings.warm_start;
     let h2 = step.dt * step.dt;
     let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
     work.islands.par_iter_mut().for_each(|island| assemble(island, bodies, rows, local, share, warm));
-}
-
-/// The number of each slot within its island.
-fn local_numbers<'a>(islands: &[Island], n: usize, local: &'a mut Vec<u32>) -> &'a [u32] {
-    local.resize(n, 0);
-    for island in islands {
-        for (k, &slot) in island.bodies.iter().enumerate() {
-            local[slot as usize] = k as u32;
-        }
-    }
-    local
 }
 
 fn assemble(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32], share: [f64; 2], warm: bool) {

@@ -114,22 +114,19 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label) {
     rows.friction.push(row.friction);
 }
 
-/// Solves an island again while its friction bounds are not those of its normal impulses and it matters; tells how far
-/// the normal impulses are from those that set the bounds in the end (N·s).
-pub fn settle_friction(island: &mut Island, rows: &Rows, settings: &Settings) -> f64 {
-    for _ in 0..settings.friction_passes {
-        if !bounds_matter(island, rows, settings.friction_tolerance) {
-            break;
-        }
+/// Gives friction rows the bounds of the present normal impulses, if that matters; then the island is to be solved again.
+pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settings) -> bool {
+    let matters = bounds_matter(island, rows, settings.friction_tolerance);
+    if matters {
         each_friction_row(island, rows, |problem_lo, problem_hi, _, want, _| {
             (*problem_lo, *problem_hi) = (-want, want);
         });
-        let before = island.stats;
-        island.stats = island.solver.solve(&island.problem, &mut island.solution);
-        island.stats.pivots += before.pivots;
-        island.stats.ipm_iterations += before.ipm_iterations;
-        island.stats.factorizations += before.factorizations;
     }
+    matters
+}
+
+/// How far the normal impulses are from those that set the friction bounds (N·s).
+pub fn friction_shift(island: &mut Island, rows: &Rows) -> f64 {
     let mut shift = 0.0f64;
     each_friction_row(island, rows, |_, hi, _, want, mu| shift = shift.max((want - *hi).abs() / mu));
     shift

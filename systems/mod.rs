@@ -9,8 +9,13 @@
 //! | gather | velocity, `Force`, `Torque` | dense forces, free velocities | p in (4) |
 //! | rows (open) | joints, contacts, users' constraints, bodies | J, φ, C, w₀, bounds per row | (3), (7) |
 //! | graph | rows | islands | §4 |
-//! | assemble | rows, M, p | one problem per island | (8) |
-//! | partitions | problems | λ, v⁺ | (8)–(12) |
+//! | partition | constraint graph, hints | partition of each body | Alg. 2 |
+//! | assemble | rows, M, p | one problem per island | (8), (13)–(15) |
+//! | factor | problems | partitions' rows, masses, index sets | §4.2 |
+//! | schur ↻ | factors | S, z | (24), (25) |
+//! | interface ↻ | S, z, bounds | λ_Γ | (18) |
+//! | partitions ↻ | problems, λ_Γ | λ, v⁺ | (16), (28) |
+//! | index sets ↻ | λ, bounds | free / tight, "settled" | (12) |
 //! | integrate | λ, v⁺ | pose, velocity, stored impulses | (2), (6) |
 //! | finish | everything | events, report | |
 //!
@@ -20,6 +25,7 @@
 pub mod assemble;
 pub mod collide;
 pub mod contacts;
+pub mod couple;
 pub mod curvature;
 pub mod drift;
 pub mod events;
@@ -32,6 +38,7 @@ pub mod integrate;
 pub mod measure;
 pub mod motion;
 pub mod parallel;
+pub mod partition;
 pub mod rows;
 pub mod sleep;
 pub mod solve;
@@ -57,10 +64,21 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
+        .stage(Partition, "partition", partition::partition_bodies) // §6, Alg. 2
         .stage(Assemble, "stiffness", stiffness::sum_stiffness) // 000 §3, [Tournier et al. 2015]
         .stage(Assemble, "curvature", curvature::look_ahead)
-        .stage(Assemble, "assemble", assemble::assemble_islands) // (8)
-        .stage(Partitions, "solve", solve::solve_islands) // (8)–(12)
+        .stage(Assemble, "assemble", assemble::assemble_islands) // (8), (13)–(15)
+        .stage(Factor, "load", couple::load_partitions) // §4.2
+        .repeat_until(
+            couple::index_sets_settled,
+            Pipeline::new() // Alg. 1
+                .stage(Schur, "schur", couple::form_schur_complement) // (24), (25)
+                .stage(Interface, "interface", couple::solve_interface) // (18)
+                .stage(Partitions, "partitions", couple::solve_partitions) // (16)
+                .stage(IndexSets, "index sets", couple::update_index_sets), // (12)
+        )
+        .stage(IndexSets, "collect", solve::collect_impulses)
+        .stage(IndexSets, "show partitions", partition::show_partitions)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)

@@ -1,20 +1,12 @@
-//! Every island's problem is solved, all of them in parallel (000 eqs. 8–12).
+//! Impulses and velocities come back from the islands, and what the solves had to say (000 eqs. 8–12).
 
-use super::contacts::settle_friction;
 use crate::report::Trouble;
 use crate::schedule::Step;
+use crate::work::Scheme;
 use glam::DVec3;
-use rayon::prelude::*;
 
-/// Solves all islands and brings impulses and velocities back, island by island, in order.
-pub fn solve_islands(step: &mut Step<'_>) {
-    let settings = step.settings;
-    let rows = &step.work.rows;
-    step.work.islands.par_iter_mut().for_each(|island| {
-        island.solver.set_method(settings.method);
-        island.stats = island.solver.solve(&island.problem, &mut island.solution);
-        island.friction_shift = settle_friction(island, rows, settings);
-    });
+/// Brings impulses and velocities back, island by island, in order, and adds up the report.
+pub fn collect_impulses(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let mut squares = 0.0;
     step.report.converged = true;
@@ -35,6 +27,13 @@ pub fn solve_islands(step: &mut Step<'_>) {
         report.pivots += stats.pivots + stats.ipm_iterations;
         report.factorizations += stats.factorizations;
         report.friction_bound_shift = report.friction_bound_shift.max(island.friction_shift);
+        report.coupling_iterations = report.coupling_iterations.max(island.cut.iterations);
+        report.coupling_at_limit |= island.cut.at_limit;
+        report.interface_rows += match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
+            (Scheme::Flat, Some(flat), _) => flat.linear().stats().interface_rows,
+            (Scheme::Nested, _, Some(nested)) => nested.cut().interface_rows() as u32,
+            _ => 0,
+        };
         if !stats.converged {
             report.converged = false;
             let rows = island.rows.len() as u32;
@@ -42,6 +41,4 @@ pub fn solve_islands(step: &mut Step<'_>) {
         }
     }
     step.report.residual = squares.sqrt();
-    step.report.partitions = work.islands.len() as u32;
-    step.report.coupling_iterations = u32::from(!work.islands.is_empty());
 }

@@ -8,9 +8,11 @@ pub mod collider;
 pub mod constraint;
 pub mod contact;
 pub mod look;
+pub mod partition;
 
 pub use body::*;
 pub use collider::*;
 pub use constraint::*;
 pub use contact::*;
 pub use look::*;
+pub use partition::*;

@@ -9,6 +9,7 @@
 // Loops over several arrays by one row number read like the equations they come from.
 #![allow(clippy::needless_range_loop)]
 
+pub mod cost;
 pub mod cut;
 pub mod executor;
 pub mod fbic;

@@ -92,6 +92,11 @@ impl Nested {
         &self.cut
     }
 
+    /// The solver of a partition's own rows.
+    pub fn method_of(&self, part: usize) -> Method {
+        self.coupling.seats.get(part).map_or(Method::Bpp, |seat| seat.partition.method())
+    }
+
     /// Coupling iterations of the last run, and whether it settled.
     pub fn outcome(&self) -> (u32, bool) {
         (self.coupling.iterations, self.coupling.settled || self.force_settled)

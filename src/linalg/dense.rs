@@ -52,7 +52,7 @@ impl DenseLdl {
         self.sign.clear();
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));
         self.inverse_d.clear();
-        self.inverse_d.resize(n, 0.0);
+        self.inverse_d.resize(shape.border_at(), 0.0);
         self.x.clear();
         self.x.resize(ld, 0.0);
         for column in 0..n {
@@ -82,6 +82,8 @@ impl DenseLdl {
         for i in 0..n {
             self.x[i] = if self.sign[i] == 0.0 { 0.0 } else { x[i] };
         }
+        // The kernels read the padding.
+        self.x[n..].fill(0.0);
         kernels::forward(self.isa, shape, &self.panel, &mut self.x);
         kernels::backward(self.isa, shape, &self.panel, &self.inverse_d, &mut self.x);
         for i in 0..n {

@@ -90,6 +90,8 @@ impl RigidPartition {
         self.handles.extend_from_slice(handles);
         fill(&mut self.problem, self.solver.linear_mut().renew());
         self.solver.set_method(method);
+        // What the last step taught about pivoting is not part of the state; the same step must give the same bits.
+        self.solver.set_pivoting_failed(false);
         self.momentum.clone_from(&self.problem.momentum);
         self.pivots = 0;
         // The factor is made by whoever asks first; it needs the numbers either way.

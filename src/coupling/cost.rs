@@ -1,0 +1,135 @@
+//! Whether and how to cut: the cost model behind `Partitioning::Auto`.
+//!
+//! A pivot or an interior-point iteration is one factorization and about three solves. Its time is estimated from the
+//! operations of the elimination (counted, by ordering the graph) and the number of bodies; that of a cut from its
+//! largest part, its interface and the price of starting threads. All figures are measured ones; only their
+//! proportions matter, and the choice depends on the graph and the settings alone.
+
+use crate::graph::{BodyGraph, Grouping, bisection};
+use crate::linalg::ordering::MinDegree;
+use crate::linalg::symbolic::Layout;
+use crate::linalg::{BlockGraph, NodeKind, OrderingKind, Symbolic, dissection};
+
+/// Microseconds per operation of a factorization (12 GF/s on fronts of middling size).
+const OPERATION: f64 = 1.0 / 12_000.0;
+
+/// Microseconds per body of a factorization and three solves: assembly, right-hand sides, small fronts.
+const BODY: f64 = 0.9;
+
+/// Microseconds per entry of the factor in three solves with refinement.
+const ENTRY: f64 = 0.004;
+
+/// Microseconds to give work to other threads and wait for them, for all the regions of an iteration.
+const REGIONS: f64 = 90.0;
+
+/// Microseconds below which an iteration is not worth a look.
+const SMALL: f64 = 350.0;
+
+/// A cut must promise at least this share of the whole's time as gain.
+const GAIN: f64 = 0.12;
+
+/// Time of one iteration on the whole graph (µs).
+pub fn whole(graph: &BodyGraph) -> f64 {
+    let mut blocks = BlockGraph::default();
+    for _ in 0..graph.len() {
+        blocks.node(6, NodeKind::Body, false);
+    }
+    for body in 0..graph.len() as u32 {
+        graph.of(body).iter().filter(|&&o| o > body).for_each(|&o| blocks.edge(body, o));
+    }
+    blocks.finish();
+    let order = dissection::order(&blocks, OrderingKind::MinDegree, &mut MinDegree::default());
+    let symbolic = Symbolic::build(&blocks, &order, Layout::Sequence);
+    OPERATION * symbolic.flops() as f64 + BODY * graph.len() as f64 + ENTRY * symbolic.panels as f64
+}
+
+/// Time of one iteration with an interface of `m` rows between parts of `largest` share of the work (µs).
+fn cut(whole: f64, largest: f64, m: f64) -> f64 {
+    // The factor of the interface, its assembly, and three solves.
+    let interface = OPERATION * m * m * m / 3.0 + 2.0 * ENTRY * m * m;
+    whole * largest + interface + REGIONS
+}
+
+/// The grouping of an island for `threads` threads; one partition if cutting does not pay.
+pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
+    let n = graph.len();
+    let uncut = Grouping::whole(n);
+    if threads < 2 || BODY * n as f64 * 4.0 < SMALL {
+        return uncut;
+    }
+    let time = whole(graph);
+    if time < SMALL {
+        return uncut;
+    }
+    let mut best = (time * (1.0 - GAIN), uncut);
+    let mut parts = 2;
+    while parts <= threads.next_power_of_two() && n as u32 / parts >= 16 {
+        let grouping = bisection::partition(graph, parts);
+        let estimate = cut(time, largest_share(graph, &grouping), interface_estimate(graph, &grouping));
+        if estimate >= best.0 {
+            break;
+        }
+        best = (estimate, grouping);
+        parts *= 2;
+    }
+    best.1
+}
+
+fn largest_share(graph: &BodyGraph, grouping: &Grouping) -> f64 {
+    let mut work = vec![0u64; grouping.count as usize];
+    for (body, &part) in grouping.of.iter().enumerate() {
+        work[part as usize] += u64::from(graph.work[body]);
+    }
+    let total: u64 = work.iter().sum();
+    work.iter().copied().max().unwrap_or(0) as f64 / total.max(1) as f64
+}
+
+/// Rows of the interface: six per body of the side with fewer of them, or the rows themselves where they are fewer.
+fn interface_estimate(graph: &BodyGraph, grouping: &Grouping) -> f64 {
+    let (mut bodies, mut rows) = (0.0, 0.0);
+    for body in 0..graph.len() as u32 {
+        let own = grouping.of[body as usize];
+        let mut crossing = 0.0;
+        for (other, weight) in graph.ties(body) {
+            if grouping.of[other as usize] != own {
+                crossing += f64::from(weight);
+            }
+        }
+        if crossing > 0.0 {
+            bodies += 1.0;
+        }
+        rows += 0.5 * crossing;
+    }
+    f64::min(3.0 * bodies, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(w: u32, h: u32, rows: u32) -> BodyGraph {
+        let mut graph = BodyGraph::default();
+        graph.reset((w * h) as usize);
+        for y in 0..h {
+            for x in 0..w {
+                if x + 1 < w {
+                    graph.tie(y * w + x, y * w + x + 1, rows);
+                }
+                if y + 1 < h {
+                    graph.tie(y * w + x, y * w + x + w, rows);
+                }
+            }
+        }
+        graph.finish();
+        graph
+    }
+
+    #[test]
+    fn small_islands_stay_whole_and_large_ones_are_cut() {
+        assert_eq!(choose(&grid(60, 1, 5), 8).count, 1);
+        assert_eq!(choose(&grid(40, 40, 6), 1).count, 1);
+        assert_eq!(choose(&grid(40, 40, 6), 2).count, 2);
+        // Long and thin: three cuts are as cheap as one.
+        assert!(choose(&grid(600, 4, 6), 8).count >= 4);
+    }
+}

@@ -1,0 +1,187 @@
+//! The coupling loop (000 Algorithm 1). Islands that are not cut, and those whose partitions serve as one linear solver,
+//! are done in its first pass; the others go round until their index sets repeat.
+
+use super::contacts::{friction_shift, renew_friction_bounds};
+use super::parallel::Parallel;
+use crate::coupling::cut::Seam;
+use crate::coupling::schur::CouplingSettings;
+use crate::schedule::Step;
+use crate::settings::Settings;
+use crate::solver::mixed::{Kernels, MixedOptions};
+use crate::solver::{Method, SolveStats};
+use crate::work::{FlatSolver, Island, Rows, Scheme};
+use rayon::prelude::*;
+
+/// What is worked on at once: cut islands one after another, each on all threads; whole ones side by side.
+fn nested(islands: &mut [Island]) -> impl Iterator<Item = &mut Island> {
+    islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested)
+}
+
+fn coupling_settings(settings: &Settings) -> CouplingSettings {
+    CouplingSettings {
+        interface: if settings.method == Method::SchurPgsSm { Method::PgsSm } else { Method::Bpp },
+        max_iterations: settings.max_coupling_iterations.max(1),
+        as_published: settings.coupling_as_published,
+    }
+}
+
+fn options(settings: &Settings) -> MixedOptions {
+    let kernels = if settings.plain_kernels { Kernels::Plain } else { Kernels::Auto };
+    MixedOptions { kernels, ..MixedOptions::default() }
+}
+
+/// Hands the numbers of the step to the partitions; they take their rows, masses and index sets.
+pub fn load_partitions(step: &mut Step<'_>) {
+    let settings = step.settings;
+    for island in &mut step.work.islands {
+        let cut = &mut island.cut;
+        (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
+        cut.friction_passes = settings.friction_passes;
+        island.stats = SolveStats::default();
+        match cut.scheme {
+            Scheme::Whole => {}
+            Scheme::Flat => {
+                let flat = cut.flat.get_or_insert_with(|| Box::new(FlatSolver::new(settings.method)));
+                flat.set_options(options(settings));
+                flat.set_method(settings.method);
+                flat.linear_mut().set_grouping(&cut.grouping, Seam::Bodies);
+            }
+            Scheme::Nested => load_nested(island, settings),
+        }
+    }
+}
+
+fn load_nested(island: &mut Island, settings: &Settings) {
+    let nested = island.cut.nested.get_or_insert_default();
+    nested.set_options(options(settings));
+    nested.load(
+        &island.problem,
+        &island.cut.grouping,
+        &island.solution.labels,
+        settings.coupling_as_published,
+        &Parallel,
+    );
+}
+
+/// S_Γ and z_Γ from the partitions whose index set changed (24), (25).
+pub fn form_schur_complement(step: &mut Step<'_>) {
+    if step.settings.method == Method::Fbic {
+        return;
+    }
+    for island in nested(&mut step.work.islands) {
+        if let Some(nested) = &mut island.cut.nested {
+            nested.coupling().form(&Parallel);
+        }
+    }
+}
+
+/// λ_Γ from the interface problem (18).
+pub fn solve_interface(step: &mut Step<'_>) {
+    let settings = coupling_settings(step.settings);
+    if step.settings.method == Method::Fbic {
+        return;
+    }
+    for island in nested(&mut step.work.islands) {
+        if let Some(nested) = &mut island.cut.nested {
+            nested.coupling().solve_interface(&settings);
+        }
+    }
+}
+
+/// Every partition's own rows under λ_Γ (16); everything there is to do for islands that do not go round.
+pub fn solve_partitions(step: &mut Step<'_>) {
+    let settings = step.settings;
+    for island in nested(&mut step.work.islands) {
+        let Some(nested) = &mut island.cut.nested else { continue };
+        match settings.method {
+            Method::Fbic => nested.exchange_forces(&Parallel),
+            _ => nested.coupling().solve_partitions(&Parallel),
+        }
+    }
+    let work = &mut *step.work;
+    let rows = &work.rows;
+    let once = |i: &&mut Island| i.cut.running && i.cut.scheme != Scheme::Nested;
+    for island in work.islands.iter_mut().filter(|i| once(i) && i.cut.scheme == Scheme::Flat) {
+        solve_at_once(island, rows, settings);
+    }
+    let mut whole: Vec<&mut Island> =
+        work.islands.iter_mut().filter(|i| once(i) && i.cut.scheme == Scheme::Whole).collect();
+    whole.par_iter_mut().for_each(|island| solve_at_once(island, rows, settings));
+}
+
+/// Solves an island, again while its friction bounds do not belong to its normal impulses and it matters.
+fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
+    let mut passes = 0;
+    loop {
+        let before = island.stats;
+        island.stats = solve_once(island, settings);
+        add_counts(&mut island.stats, &before);
+        passes += 1;
+        if passes > settings.friction_passes || !renew_friction_bounds(island, rows, settings) {
+            break;
+        }
+    }
+    island.friction_shift = friction_shift(island, rows);
+    island.cut.running = false;
+    island.cut.iterations = 1;
+}
+
+fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
+    let Island { problem, solver, solution, cut, .. } = island;
+    if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
+        // One memory of whether pivoting works, whichever way the island is cut; snapshots know the whole's.
+        flat.set_pivoting_failed(solver.pivoting_failed());
+        let stats = flat.solve(problem, solution);
+        solver.set_pivoting_failed(flat.pivoting_failed());
+        return stats;
+    }
+    solver.set_options(options(settings));
+    solver.set_method(match settings.method {
+        // What is too small to be cut is solved as the partitions would be.
+        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,
+        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Method::Auto,
+        method => method,
+    });
+    solver.solve(problem, solution)
+}
+
+fn add_counts(stats: &mut SolveStats, before: &SolveStats) {
+    stats.pivots += before.pivots;
+    stats.ipm_iterations += before.ipm_iterations;
+    stats.factorizations += before.factorizations;
+}
+
+/// Have the index sets repeated, or is k at its limit? Then the island is put together, and done unless its friction
+/// bounds ask for another round (12).
+pub fn update_index_sets(step: &mut Step<'_>) {
+    let (settings, coupling) = (step.settings, coupling_settings(step.settings));
+    let work = &mut *step.work;
+    let rows = &work.rows;
+    for island in work.islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested) {
+        let Some(nested) = &mut island.cut.nested else { continue };
+        let force = settings.method == Method::Fbic;
+        if !force && !nested.coupling().settle(&coupling) {
+            continue;
+        }
+        let (iterations, settled) = nested.outcome();
+        island.cut.iterations = island.cut.iterations.max(iterations);
+        island.cut.at_limit |= !settled;
+        let tolerance = island.solver.settings.tolerance;
+        let agree = !settings.coupling_as_published && !force;
+        let before = island.stats;
+        island.stats = nested.finish(&island.problem, &mut island.solution, tolerance, agree, &Parallel);
+        add_counts(&mut island.stats, &before);
+        if island.cut.friction_passes > 0 && renew_friction_bounds(island, rows, settings) {
+            island.cut.friction_passes -= 1;
+            load_nested(island, settings);
+        } else {
+            island.friction_shift = friction_shift(island, rows);
+            island.cut.running = false;
+        }
+    }
+}
+
+/// Is every island done?
+pub fn index_sets_settled(step: &Step<'_>) -> bool {
+    step.work.islands.iter().all(|i| !i.cut.running)
+}

@@ -1,0 +1,219 @@
+//! Islands are cut into partitions (000 §6), which are entities.
+
+use crate::components::*;
+use crate::coupling::cost;
+use crate::coupling::cut::GLUE;
+use crate::graph::{BodyGraph, Grouping, min_degree, semantic};
+use crate::schedule::Step;
+use crate::settings::{Partitioning, Settings};
+use crate::solver::{Label, Method};
+use crate::work::{Bodies, Island, NO_ISLAND, Rows, Scheme, Work};
+use hecs::World;
+use rayon::prelude::*;
+
+/// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
+const PUBLISHED_SIZE: u32 = 16;
+
+/// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint
+/// graph and the settings alone: never from the number of threads, nor from earlier steps.
+pub fn partition_bodies(step: &mut Step<'_>) {
+    read_hints(step);
+    let work = &mut *step.work;
+    number_locally(&work.islands, work.bodies.len(), &mut work.local);
+    let Work { islands, bodies, rows, hints, local, .. } = work;
+    let settings = step.settings;
+    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, hints, local));
+    number_partitions(step);
+}
+
+/// The number of each slot within its island.
+fn number_locally(islands: &[Island], n: usize, local: &mut Vec<u32>) {
+    local.resize(n, 0);
+    for island in islands {
+        for (k, &slot) in island.bodies.iter().enumerate() {
+            local[slot as usize] = k as u32;
+        }
+    }
+}
+
+fn read_hints(step: &mut Step<'_>) {
+    let work = &mut *step.work;
+    work.hints.clear();
+    work.hints.resize(work.bodies.len(), None);
+    for (index, hint) in step.world.query_mut::<(&BodyIndex, &PartitionHint)>() {
+        if let Some(slot) = work.hints.get_mut(index.0 as usize) {
+            *slot = Some(hint.0);
+        }
+    }
+}
+
+fn choose(
+    island: &mut Island,
+    settings: &Settings,
+    bodies: &Bodies,
+    rows: &Rows,
+    hints: &[Option<u32>],
+    local: &[u32],
+) {
+    let how = match settings.method {
+        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Scheme::Nested,
+        Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm => Scheme::Flat,
+        _ => Scheme::Whole,
+    };
+    let uncut = how == Scheme::Whole || settings.partitioning == Partitioning::None;
+    if uncut || island.bodies.len() < 2 {
+        island.cut.scheme = Scheme::Whole;
+        island.cut.made_for.clear();
+        return;
+    }
+    let Island { bodies: own, blocks, cut, .. } = island;
+    let mut made_for = vec![own.len() as u32];
+    for &b in blocks.iter() {
+        let block = &rows.blocks[b as usize];
+        made_for.push(block.rows);
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        made_for.extend(slots.iter().filter(|&&s| bodies.is_dynamic(s)).map(|&s| local[s as usize]));
+    }
+    made_for.extend(own.iter().map(|&s| hints[s as usize].map_or(0, |h| h.wrapping_add(1))));
+    made_for.extend(marks(settings));
+    if made_for != cut.made_for {
+        cut.made_for = made_for;
+        build_graph(&mut cut.graph, own.len(), blocks, bodies, rows, local);
+        let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
+        cut.grouping = group(&cut.graph, settings, how, &own_hints);
+    }
+    cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
+}
+
+/// The settings a grouping depends on, as numbers.
+fn marks(settings: &Settings) -> [u32; 3] {
+    let kind = match settings.partitioning {
+        Partitioning::None => 0,
+        Partitioning::Semantic => 1,
+        Partitioning::Auto => 2,
+        Partitioning::MinDegree(n) => 3 + n,
+    };
+    [settings.method as u32, kind, settings.parallelism]
+}
+
+fn build_graph(graph: &mut BodyGraph, n: usize, blocks: &[u32], bodies: &Bodies, rows: &Rows, local: &[u32]) {
+    graph.reset(n);
+    graph.work.fill(8);
+    for &b in blocks {
+        let block = &rows.blocks[b as usize];
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        let tied: Vec<u32> =
+            slots.iter().filter(|&&s| bodies.is_dynamic(s)).map(|&s| local[s as usize]).collect();
+        for (k, &a) in tied.iter().enumerate() {
+            graph.work[a as usize] += block.rows;
+            tied[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
+        }
+    }
+    graph.finish();
+}
+
+fn group(graph: &BodyGraph, settings: &Settings, how: Scheme, hints: &[Option<u32>]) -> Grouping {
+    let named = hints.iter().any(Option::is_some);
+    match settings.partitioning {
+        Partitioning::None => Grouping::whole(graph.len()),
+        Partitioning::Semantic => semantic::partition(graph, hints),
+        Partitioning::MinDegree(most) => min_degree::partition(graph, most),
+        Partitioning::Auto if how == Scheme::Nested || settings.method == Method::SchurIpm => {
+            if named {
+                semantic::partition(graph, hints)
+            } else {
+                min_degree::partition(graph, PUBLISHED_SIZE)
+            }
+        }
+        Partitioning::Auto => {
+            let mut graph = graph.clone();
+            // A body copied across a cut costs six rows, however many points it touches at.
+            graph.cap_weights(6);
+            cost::choose(&graph, settings.parallelism)
+        }
+    }
+}
+
+/// Numbers all partitions, island by island, and tells the bodies.
+fn number_partitions(step: &mut Step<'_>) {
+    let work = &mut *step.work;
+    let old = std::mem::take(&mut work.partition_of);
+    let mut of = vec![NO_ISLAND; work.bodies.len()];
+    let mut next = 0;
+    for island in &mut work.islands {
+        island.cut.first_partition = next;
+        let cut = island.cut.scheme != Scheme::Whole;
+        for (k, &slot) in island.bodies.iter().enumerate() {
+            of[slot as usize] = next + if cut { island.cut.grouping.of[k] } else { 0 };
+        }
+        next += if cut { island.cut.grouping.count } else { 1 };
+    }
+    step.report.partitions = next;
+    if of != old {
+        tell_bodies(step.world, &work.bodies, &of);
+    }
+    work.partition_of = of;
+}
+
+fn tell_bodies(world: &mut World, bodies: &Bodies, of: &[u32]) {
+    for (&entity, &partition) in bodies.entity.iter().zip(of) {
+        match world.query_one_mut::<&mut PartitionIndex>(entity) {
+            Ok(index) => index.0 = partition,
+            // A body seen for the first time; one that is gone meanwhile needs no number.
+            Err(_) => drop(world.insert_one(entity, PartitionIndex(partition))),
+        }
+    }
+}
+
+/// Brings the partition entities up to date: members, rows, solver. Entities are kept and used again.
+pub fn show_partitions(step: &mut Step<'_>) {
+    let work = &mut *step.work;
+    let mut used = 0;
+    for (number, island) in work.islands.iter().enumerate() {
+        if island.cut.scheme == Scheme::Whole {
+            continue;
+        }
+        for part in 0..island.cut.grouping.count {
+            if used == work.partition_entities.len() {
+                work.partition_entities.push(step.world.spawn((Partition::default(),)));
+            } else if !step.world.contains(work.partition_entities[used]) {
+                work.partition_entities[used] = step.world.spawn((Partition::default(),));
+            }
+            let entity = work.partition_entities[used];
+            used += 1;
+            let members = island.bodies.iter().zip(&island.cut.grouping.of).filter(|&(_, &p)| p == part);
+            let members = members.map(|(&slot, _)| work.bodies.entity[slot as usize]).collect();
+            let (rows, solver) = describe(island, part, step.settings.method);
+            let partition = Partition { number: island.cut.first_partition + part, island: number as u32 };
+            // The entity was seen or spawned just now.
+            let _ = step
+                .world
+                .insert(entity, (partition, PartitionMembers(members), rows, PartitionSolver(solver)));
+        }
+    }
+    for &entity in &work.partition_entities[used..] {
+        if let Ok((members, rows)) =
+            step.world.query_one_mut::<(&mut PartitionMembers, &mut PartitionRows)>(entity)
+        {
+            members.0.clear();
+            *rows = PartitionRows::default();
+        }
+    }
+}
+
+fn describe(island: &Island, part: u32, method: Method) -> (PartitionRows, Method) {
+    let (cut, solver) = match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
+        (Scheme::Flat, Some(flat), _) => (flat.linear().cut(), method),
+        (Scheme::Nested, _, Some(nested)) => (nested.cut(), nested.method_of(part as usize)),
+        _ => return (PartitionRows::default(), method),
+    };
+    let Some(shape) = cut.parts.get(part as usize) else { return (PartitionRows::default(), method) };
+    let free = shape.rows.iter().filter(|&&r| island.solution.labels.get(r as usize) == Some(&Label::Free));
+    let rows = PartitionRows {
+        internal: shape.rows.len() as u32,
+        interface: shape.interface.len() as u32,
+        free: free.count() as u32,
+    };
+    debug_assert!(cut.interface.iter().all(|&r| r == GLUE || (r as usize) < island.rows.len()));
+    (rows, solver)
+}
