@@ -10,6 +10,7 @@
 pub mod dense;
 pub mod dissection;
 pub mod graph;
+pub mod incomplete;
 pub mod kernels;
 mod kernels_lanes;
 mod kernels_rows;
