@@ -19,7 +19,7 @@ fn main() {
         std::process::exit(2);
     };
     let start = std::time::Instant::now();
-    let (mut worst_seed, mut loose) = (first, 0u64);
+    let (mut worst_seed, mut loose, mut inner) = (first, 0u64, 0u64);
     let (mut failed, mut worst, mut factorizations, mut most, mut interior) = (0u64, 0.0f64, 0u64, 0, 0u64);
     for seed in first..first + count {
         let problem = support::any_problem(seed, rows);
@@ -33,6 +33,7 @@ fn main() {
         factorizations += u64::from(stats.factorizations);
         most = most.max(stats.factorizations);
         interior += u64::from(stats.ipm_iterations > 0);
+        inner += stats.inner_iterations;
         if !stats.converged {
             failed += 1;
             if failed <= 20 {
@@ -42,9 +43,10 @@ fn main() {
     }
     println!(
         "{count} problems up to {rows} rows with {name}: {failed} not converged, worst relative residual {worst:.1e} (seed {worst_seed}), {loose} above 1e-10, \
-         {:.2} factorizations on average, {most} at most, {:.1} % by interior point, {:.1} s",
+         {:.2} factorizations on average, {most} at most, {:.1} % by interior point, {:.0} inner iterations on average, {:.1} s",
         factorizations as f64 / count.max(1) as f64,
         100.0 * interior as f64 / count.max(1) as f64,
+        inner as f64 / count.max(1) as f64,
         start.elapsed().as_secs_f64()
     );
 }

@@ -6,12 +6,16 @@
 //! that worked.
 
 use super::bpp::{self, Best, PivotMemory, PivotSettings};
+use super::bpp_pcg::{InnerSettings, PcgSystem, PcgSystemMemory};
 use super::ipm::{self, IpmMemory, IpmSettings, Pause};
+use super::pgcg::{self, PgcgMemory, PgcgSettings};
 use super::pgs::{self, PgsMemory, PgsSettings};
 use super::pgs_sm::{self, PgsSmSettings};
 use super::residual;
+use super::softening::Softening;
 use super::system::PivotSystem;
 use super::{Label, Method, Solution, SolveStats};
+use sprs::CsMat;
 
 /// Settings of `auto` and of its parts.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,13 @@ pub struct Settings {
     pub max_sweeps: u32,
     /// Iterations of the interior point.
     pub max_iterations: u32,
+    /// Linear solves of `bpp-pcg` and `pgcg`.
+    pub inner: InnerSettings,
+    /// Outer iterations of `bpp-pcg` and `pgcg`.
+    pub max_outer: u32,
+    /// Adaptive regularisation of friction rows in `bpp`, `bpp-pcg` and `pgcg` (003 Algorithm 9); off by
+    /// default, because it solves a changed problem.
+    pub softening: Option<Softening>,
     /// Pivots of the crossover from an interior point to an exact index set.
     pub crossover_pivots: u32,
 }
@@ -41,6 +52,9 @@ impl Default for Settings {
             max_pivots: 50,
             max_sweeps: 1000,
             max_iterations: 60,
+            inner: InnerSettings::default(),
+            max_outer: 500,
+            softening: None,
             crossover_pivots: 12,
         }
     }
@@ -54,6 +68,8 @@ pub struct Engine {
     pivots: PivotMemory,
     ipm: IpmMemory,
     pgs: PgsMemory,
+    pcg: PcgSystemMemory,
+    pgcg: PgcgMemory,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
     pub(super) pivoting_failed: bool,
 }
@@ -70,10 +86,59 @@ impl Engine {
         let pivot_settings = PivotSettings {
             max_pivots: settings.max_pivots,
             target: settings.target,
+            softening: settings.softening,
             ..PivotSettings::default()
         };
         let outcome = bpp::pivot(system, start, &pivot_settings, &mut self.pivots, &mut self.best);
-        SolveStats { pivots: outcome.pivots, ..SolveStats::default() }
+        SolveStats {
+            pivots: outcome.pivots,
+            softened_rows: self.pivots.softening.rows(),
+            softening: self.pivots.softening.largest(),
+            ..SolveStats::default()
+        }
+    }
+
+    /// `bpp-pcg` or `pgcg`, with A for the preconditioner; see [`PcgSystem::new`] for `through_bodies`.
+    pub fn conjugate<S: PivotSystem>(
+        &mut self,
+        method: Method,
+        system: &mut S,
+        a: (&CsMat<f64>, Option<usize>),
+        start: &Solution,
+        settings: &Settings,
+    ) -> SolveStats {
+        self.best.reset();
+        // Conjugate gradients end at their own tolerance; asking the outer loop for less is asking in vain.
+        let target = settings.tolerance.max(2.0 * settings.inner.tolerance);
+        let mut system = PcgSystem::new(system, a.0, a.1, settings.inner, &mut self.pcg);
+        let mut stats = SolveStats::default();
+        let softening = if method == Method::Pgcg {
+            let outer = PgcgSettings {
+                max_outer: settings.max_outer,
+                target,
+                tau: 0.1 * target,
+                softening: settings.softening,
+            };
+            stats.pivots =
+                pgcg::generalised(&mut system, &start.labels, &outer, &mut self.pgcg, &mut self.best);
+            &self.pgcg.softening
+        } else {
+            let pivots = PivotSettings {
+                max_pivots: settings.max_outer,
+                target,
+                tau: 0.1 * target,
+                softening: settings.softening,
+                ..PivotSettings::default()
+            };
+            let outcome = bpp::pivot(&mut system, &start.labels, &pivots, &mut self.pivots, &mut self.best);
+            stats.pivots = outcome.pivots;
+            &self.pivots.softening
+        };
+        stats.softened_rows = softening.rows();
+        stats.softening = softening.largest();
+        stats.inner_iterations = system.report().iterations;
+        stats.imaginary_share = system.report().imaginary_share();
+        stats
     }
 
     /// Interior point and crossover.

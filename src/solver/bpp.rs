@@ -8,6 +8,7 @@
 use super::Label;
 use super::index_sets::{self, Tolerance};
 use super::residual;
+use super::softening::{Softening, SofteningMemory};
 use super::system::PivotSystem;
 
 /// Which of the violating rows changes in a single pivot.
@@ -36,6 +37,8 @@ pub struct PivotSettings {
     pub tau: f64,
     /// Give up at the first pivot that leaves more than this share of the violators (1 = never).
     pub progress: f64,
+    /// Adaptive regularisation of friction rows, if any: then the run may settle on a softened problem.
+    pub softening: Option<Softening>,
     /// Give up when the first index set has more violators than this share of the rows plus two.
     pub first_share: f64,
 }
@@ -50,6 +53,7 @@ impl Default for PivotSettings {
             tau: 1e-13,
             progress: f64::INFINITY,
             first_share: 1.0,
+            softening: None,
         }
     }
 }
@@ -76,6 +80,8 @@ pub struct PivotMemory {
     labels: Vec<Label>,
     violators: Vec<(u32, Label)>,
     seen: Vec<u64>,
+    /// Friction rows softened in the last run.
+    pub softening: SofteningMemory,
 }
 
 /// The best point of a run; λ lies within its bounds.
@@ -139,11 +145,13 @@ pub fn pivot<S: PivotSystem>(
         buffer.resize(n, 0.0);
     }
     memory.seen.clear();
+    memory.softening.reset(n);
     let mut outcome = PivotOutcome::default();
     let mut singles = if settings.single_pivots == u32::MAX { u32::MAX } else { 0 };
     let mut fewest = usize::MAX;
     while outcome.pivots < settings.max_pivots {
-        system.evaluate(&memory.labels, &mut memory.lambda, &mut memory.w);
+        let shift = memory.softening.any().then_some(memory.softening.shift());
+        system.evaluate(&memory.labels, shift, &mut memory.lambda, &mut memory.w);
         outcome.pivots += 1;
         if projected_residual(system, memory, best) <= settings.target * scale {
             outcome.arrived = true;
@@ -175,6 +183,9 @@ pub fn pivot<S: PivotSystem>(
         } else {
             for &(row, new) in violators.iter() {
                 labels[row as usize] = new;
+            }
+            if let Some(softening) = settings.softening {
+                memory.softening.observe(softening, system.kind(), &memory.violators);
             }
         }
     }

@@ -79,7 +79,11 @@ pub fn solve_matrix(
     }
     index_sets::legalise(&mut solution.labels, &problem.lo, &problem.hi);
     let mut engine = Engine::default();
-    let mut stats = engine.run(method, &mut system, &solution, settings);
+    let mut stats = if matches!(method, Method::BppPcg | Method::Pgcg) {
+        engine.conjugate(method, &mut system, (&problem.a, None), &solution, settings)
+    } else {
+        engine.run(method, &mut system, &solution, settings)
+    };
     solution.lambda = std::mem::take(&mut engine.best.lambda);
     solution.labels = std::mem::take(&mut engine.best.labels);
     stats.factorizations = system.factorizations();

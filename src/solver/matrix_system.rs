@@ -3,7 +3,7 @@
 //! As the papers' baseline does, the pattern of A_FF is analysed anew whenever the free set changes.
 
 use super::Label;
-use super::problem::MatrixProblem;
+use super::problem::{MatrixProblem, RowKind};
 use super::system::PivotSystem;
 use crate::linalg::sparse_cholesky::SparseCholesky;
 use sprs::CsMat;
@@ -71,6 +71,9 @@ impl PivotSystem for MatrixSystem<'_> {
     fn hi(&self) -> &[f64] {
         &self.memory.hi
     }
+    fn kind(&self) -> &[RowKind] {
+        &self.problem.kind
+    }
     fn diagonal(&self) -> &[f64] {
         &self.memory.diagonal
     }
@@ -115,10 +118,10 @@ impl PivotSystem for MatrixSystem<'_> {
         }
     }
 
-    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
+    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
         let n = labels.len();
         let free: Vec<bool> = labels.iter().map(|&l| l == Label::Free).collect();
-        self.factor(&free, None);
+        self.factor(&free, shift);
         for i in 0..n {
             lambda[i] = match labels[i] {
                 Label::Free => 0.0,

@@ -17,6 +17,7 @@
 
 pub mod auto;
 pub mod bpp;
+pub mod bpp_pcg;
 pub mod files;
 #[doc(hidden)]
 pub mod generate;
@@ -26,12 +27,15 @@ pub mod linear;
 pub mod matrix_solver;
 pub mod matrix_system;
 pub mod mixed;
+pub mod pcg;
+pub mod pgcg;
 pub mod pgs;
 pub mod pgs_sm;
 pub mod problem;
 pub mod residual;
 pub mod row_solver;
 pub mod row_system;
+pub mod softening;
 pub mod system;
 
 pub use auto::Settings;
@@ -147,6 +151,14 @@ pub struct SolveStats {
     pub ipm_iterations: u32,
     /// Numeric factorizations, partial ones included.
     pub factorizations: u32,
+    /// Conjugate gradient iterations inside `bpp-pcg` and `pgcg`.
+    pub inner_iterations: u64,
+    /// Share of preconditioner columns with a negative pivot (003 Fig. 6.4).
+    pub imaginary_share: f64,
+    /// Friction rows softened by adaptive regularisation (003 Algorithm 9): these slip.
+    pub softened_rows: u32,
+    /// Largest compliance so added, in 1/kg.
+    pub softening: f64,
     /// Was the symbolic analysis done anew?
     pub analysed: bool,
 }

@@ -80,7 +80,14 @@ impl<L: LinearSystem> Solver<L> {
         if !system.is_finite() {
             return refuse(problem, solution);
         }
-        let mut stats = self.engine.run(self.method, &mut system, solution, &self.settings);
+        let mut stats = if matches!(self.method, Method::BppPcg | Method::Pgcg) {
+            // The preconditioner needs the numbers of A; products go through whichever is less work.
+            let matrix = problem.to_matrix();
+            let a = (&matrix.a, Some(system.product_work()));
+            self.engine.conjugate(self.method, &mut system, a, solution, &self.settings)
+        } else {
+            self.engine.run(self.method, &mut system, solution, &self.settings)
+        };
         solution.lambda.clone_from(&self.engine.best.lambda);
         solution.labels.clone_from(&self.engine.best.labels);
         system.velocity(&solution.lambda, &mut solution.v);

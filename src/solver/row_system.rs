@@ -6,7 +6,7 @@
 use super::linear::LinearSystem;
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowProblem, invert_spd6};
+use super::problem::{RowKind, RowProblem, invert_spd6};
 use super::system::PivotSystem;
 use super::{Label, residual};
 
@@ -36,6 +36,7 @@ pub struct Memory<L> {
     /// What is missing to the least compliance; empty when nothing is.
     floor: Vec<f64>,
     shift: Vec<f64>,
+    shifted: bool,
     q: Vec<f64>,
     r_v: Vec<f64>,
     r_lambda: Vec<f64>,
@@ -47,6 +48,7 @@ pub struct Memory<L> {
     evaluated: bool,
     factorizations: u32,
     analysed: bool,
+    loaded: bool,
 }
 
 /// Memory of a [`RowSystem`] on one factorization of the whole problem.
@@ -83,7 +85,8 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     pub fn new(problem: &'a RowProblem, memory: &'a mut Memory<L>) -> Self {
         let n = problem.rows();
         memory.factorizations = 0;
-        memory.analysed = memory.mixed.load(problem);
+        memory.analysed = false;
+        memory.loaded = false;
         memory.inverse.clear();
         memory.inverse.extend(problem.mass.iter().map(invert_spd6));
         memory.hi.clear();
@@ -170,6 +173,34 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         worst
     }
 
+    /// Brings the numbers into the mixed form at the first factorization; iterative methods need none.
+    fn load(&mut self) {
+        if !self.memory.loaded {
+            self.memory.loaded = true;
+            self.memory.analysed = self.memory.mixed.load(self.problem);
+        }
+    }
+
+    /// D of the next factorization: what is asked for and what is missing to the least compliance.
+    fn combine_shift(&mut self, asked: Option<&[f64]>) {
+        let Memory { floor, shift, shifted, .. } = &mut *self.memory;
+        *shifted = asked.is_some() || !floor.is_empty();
+        shift.clear();
+        match asked {
+            Some(asked) => shift.extend_from_slice(asked),
+            None if *shifted => shift.resize(floor.len(), 0.0),
+            None => {}
+        }
+        for (s, f) in shift.iter_mut().zip(floor.iter()) {
+            *s += f;
+        }
+    }
+
+    /// Multiplications of a product with A that goes through the bodies.
+    pub fn product_work(&self) -> usize {
+        2 * self.problem.jacobian.len() + 36 * self.problem.bodies()
+    }
+
     /// Is everything derived from the problem a number?
     pub fn is_finite(&self) -> bool {
         let memory = &self.memory;
@@ -226,13 +257,14 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         let mut before = f64::INFINITY;
         for _ in 0..MAX_REFINEMENTS {
             let imbalance = self.imbalance(lambda);
-            let Memory { mixed, v, r_v, r_lambda, dv, dlambda, .. } = &mut *self.memory;
+            let Memory { mixed, v, r_v, r_lambda, dv, dlambda, shift, shifted, .. } = &mut *self.memory;
             self.problem.slack(v, lambda, w);
             let mut worst = imbalance / BALANCED;
             for i in 0..w.len() {
-                r_lambda[i] = -w[i];
+                let soft = if *shifted { shift[i] * lambda[i] } else { 0.0 };
+                r_lambda[i] = -w[i] - soft;
                 if labels[i] == Label::Free {
-                    worst = worst.max(w[i].abs() / enough);
+                    worst = worst.max(r_lambda[i].abs() / enough);
                 }
             }
             // Below one it is done; not halved, it is round-off and another step would only stir it.
@@ -301,6 +333,9 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     fn hi(&self) -> &[f64] {
         &self.memory.hi
     }
+    fn kind(&self) -> &[RowKind] {
+        &self.problem.kind
+    }
     fn diagonal(&self) -> &[f64] {
         &self.memory.diagonal
     }
@@ -349,20 +384,13 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn factor(&mut self, free: &[bool], shift: Option<&[f64]>) {
-        let Memory { mixed, labels, floor, shift: sum, factorizations, .. } = &mut *self.memory;
+        self.load();
+        self.combine_shift(shift);
+        let Memory { mixed, labels, shift, shifted, factorizations, .. } = &mut *self.memory;
         labels.clear();
         labels.extend(free.iter().map(|&f| if f { Label::Free } else { Label::Lower }));
         *factorizations += 1;
-        let shift = match shift {
-            _ if floor.is_empty() => shift,
-            None => Some(floor.as_slice()),
-            Some(shift) => {
-                sum.clear();
-                sum.extend(shift.iter().zip(floor.iter()).map(|(s, f)| s + f));
-                Some(sum.as_slice())
-            }
-        };
-        mixed.factor(self.problem, labels, shift);
+        mixed.factor(self.problem, labels, shifted.then_some(shift.as_slice()));
     }
 
     fn solve(&mut self, x: &mut [f64]) {
@@ -377,10 +405,11 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
         mixed.solve(self.problem, r_v, r_lambda, q, x, 1);
     }
 
-    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
-        let Memory { mixed, floor, v, factorizations, hi, .. } = &mut *self.memory;
-        let shift = (!floor.is_empty()).then_some(floor.as_slice());
-        mixed.factor(self.problem, labels, shift);
+    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
+        self.load();
+        self.combine_shift(shift);
+        let Memory { mixed, shift, shifted, v, factorizations, hi, .. } = &mut *self.memory;
+        mixed.factor(self.problem, labels, shifted.then_some(shift.as_slice()));
         *factorizations += 1;
         for i in 0..labels.len() {
             lambda[i] = match labels[i] {

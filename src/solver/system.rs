@@ -5,6 +5,7 @@
 //! Symbols: A, b, lo, hi as in 000 eq. (8); F the free rows; D a positive diagonal added to A.
 
 use super::Label;
+use super::problem::RowKind;
 
 /// A box-constrained problem A λ + b = w with a linear solver on any subset of its rows.
 pub trait PivotSystem {
@@ -16,6 +17,8 @@ pub trait PivotSystem {
     fn lo(&self) -> &[f64];
     /// Upper bounds, nowhere below the lower ones.
     fn hi(&self) -> &[f64];
+    /// What each row stands for.
+    fn kind(&self) -> &[RowKind];
     /// The diagonal of A.
     fn diagonal(&self) -> &[f64];
     /// y = A x.
@@ -26,7 +29,8 @@ pub trait PivotSystem {
     /// return, zero on the rows that are not free.
     fn solve(&mut self, x: &mut [f64]);
     /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
-    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
+    /// `shift` is added to the diagonal of the free rows; w stays that of the problem itself.
+    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]);
     /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).
     fn sweep(&mut self, lambda: &mut [f64]);
     /// Numeric factorizations so far.
