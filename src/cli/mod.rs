@@ -10,6 +10,7 @@ mod render;
 mod replay;
 mod run;
 mod scenes;
+mod solve;
 mod table;
 
 use clap::{Args, Parser, Subcommand};
@@ -41,6 +42,8 @@ enum Command {
     Render(render::RenderArgs),
     /// List the scenes there are, one line each
     Scenes(scenes::ScenesArgs),
+    /// Solve one problem from files
+    Solve(solve::SolveFileArgs),
     /// Load a scene, validate it and explain it
     Check(check::CheckArgs),
 }
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Render(args) => render::render(&args),
         Command::Scenes(args) => scenes::scenes(&args),
+        Command::Solve(args) => solve::solve(&args),
         Command::Check(args) => check::check(&args),
     };
     match result {

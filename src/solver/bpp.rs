@@ -150,8 +150,12 @@ pub fn pivot<S: PivotSystem>(
     let mut singles = if settings.single_pivots == u32::MAX { u32::MAX } else { 0 };
     let mut fewest = usize::MAX;
     while outcome.pivots < settings.max_pivots {
-        let shift = memory.softening.any().then_some(memory.softening.shift());
-        system.evaluate(&memory.labels, shift, &mut memory.lambda, &mut memory.w);
+        if memory.softening.any() {
+            let shift = memory.softening.shift();
+            system.evaluate_softened(&memory.labels, shift, &mut memory.lambda, &mut memory.w);
+        } else {
+            system.evaluate(&memory.labels, &mut memory.lambda, &mut memory.w);
+        }
         outcome.pivots += 1;
         if projected_residual(system, memory, best) <= settings.target * scale {
             outcome.arrived = true;

@@ -123,6 +123,32 @@ impl<'a, S: PivotSystem> PcgSystem<'a, S> {
         PcgSettings { tolerance: self.tolerance, max_iterations: self.settings.max_iterations }
     }
 
+    /// λ and w of an index set by conjugate gradients.
+    fn point_of(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
+        let n = labels.len();
+        let free: Vec<bool> = labels.iter().map(|&l| l == Label::Free).collect();
+        self.factor(&free, shift);
+        for i in 0..n {
+            // Rows that stay free start from where they were (003 §5.3).
+            self.memory.guess[i] = if free[i] && lambda[i].is_finite() { lambda[i] } else { 0.0 };
+            lambda[i] = match labels[i] {
+                Label::Free => 0.0,
+                Label::Lower => self.lo()[i],
+                Label::Upper => self.hi()[i],
+            };
+        }
+        self.slack(lambda, w);
+        self.memory.rhs.clear();
+        self.memory.rhs.extend(w.iter().map(|w| -w));
+        self.conjugate_gradients();
+        for i in 0..n {
+            if free[i] {
+                lambda[i] = self.memory.guess[i];
+            }
+        }
+        self.slack(lambda, w);
+    }
+
     fn conjugate_gradients(&mut self) {
         let settings = self.pcg_settings();
         let (inner, a, matrix_free) = (&mut *self.inner, self.a, self.matrix_free);
@@ -187,29 +213,12 @@ impl<S: PivotSystem> PivotSystem for PcgSystem<'_, S> {
         x.copy_from_slice(&self.memory.guess);
     }
 
-    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
-        let n = labels.len();
-        let free: Vec<bool> = labels.iter().map(|&l| l == Label::Free).collect();
-        self.factor(&free, shift);
-        for i in 0..n {
-            // Rows that stay free start from where they were (003 §5.3).
-            self.memory.guess[i] = if free[i] && lambda[i].is_finite() { lambda[i] } else { 0.0 };
-            lambda[i] = match labels[i] {
-                Label::Free => 0.0,
-                Label::Lower => self.lo()[i],
-                Label::Upper => self.hi()[i],
-            };
-        }
-        self.slack(lambda, w);
-        self.memory.rhs.clear();
-        self.memory.rhs.extend(w.iter().map(|w| -w));
-        self.conjugate_gradients();
-        for i in 0..n {
-            if free[i] {
-                lambda[i] = self.memory.guess[i];
-            }
-        }
-        self.slack(lambda, w);
+    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
+        self.point_of(labels, None, lambda, w);
+    }
+
+    fn evaluate_softened(&mut self, labels: &[Label], shift: &[f64], lambda: &mut [f64], w: &mut [f64]) {
+        self.point_of(labels, Some(shift), lambda, w);
     }
 
     fn sweep(&mut self, lambda: &mut [f64]) {

@@ -118,10 +118,10 @@ impl PivotSystem for MatrixSystem<'_> {
         }
     }
 
-    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
+    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
         let n = labels.len();
         let free: Vec<bool> = labels.iter().map(|&l| l == Label::Free).collect();
-        self.factor(&free, shift);
+        self.factor(&free, None);
         for i in 0..n {
             lambda[i] = match labels[i] {
                 Label::Free => 0.0,

@@ -50,7 +50,7 @@ pub fn subspace_minimisation<S: PivotSystem>(
         memory.label_by_bounds(system);
         for _ in 0..settings.solves_per_subspace {
             let PgsMemory { lambda, w, labels } = &mut *memory;
-            system.evaluate(labels, None, lambda, w);
+            system.evaluate(labels, lambda, w);
             solves += 1;
             if !tighten(system, lambda, labels) || solves >= settings.max_solves {
                 break;

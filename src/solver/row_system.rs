@@ -249,6 +249,25 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.problem.slack(&memory.q, &memory.r_lambda, &mut memory.b);
     }
 
+    /// v and λ of an index set, refined.
+    fn point_of(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
+        self.load();
+        self.combine_shift(shift);
+        let Memory { mixed, shift, shifted, v, factorizations, hi, .. } = &mut *self.memory;
+        mixed.factor(self.problem, labels, shifted.then_some(shift.as_slice()));
+        *factorizations += 1;
+        for i in 0..labels.len() {
+            lambda[i] = match labels[i] {
+                Label::Free => 0.0,
+                Label::Lower => self.problem.lo[i],
+                Label::Upper => hi[i],
+            };
+        }
+        mixed.solve_pivot(self.problem, v, lambda, 1);
+        self.refine(labels, lambda, w);
+        self.memory.evaluated = true;
+    }
+
     /// Refines v and λ on the residual of the whole system.
     ///
     /// Folding divides by C: where C is 1e-13 of A_ii, λ of a light body keeps three digits per solve.
@@ -405,22 +424,12 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
         mixed.solve(self.problem, r_v, r_lambda, q, x, 1);
     }
 
-    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
-        self.load();
-        self.combine_shift(shift);
-        let Memory { mixed, shift, shifted, v, factorizations, hi, .. } = &mut *self.memory;
-        mixed.factor(self.problem, labels, shifted.then_some(shift.as_slice()));
-        *factorizations += 1;
-        for i in 0..labels.len() {
-            lambda[i] = match labels[i] {
-                Label::Free => 0.0,
-                Label::Lower => self.problem.lo[i],
-                Label::Upper => hi[i],
-            };
-        }
-        mixed.solve_pivot(self.problem, v, lambda, 1);
-        self.refine(labels, lambda, w);
-        self.memory.evaluated = true;
+    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
+        self.point_of(labels, None, lambda, w);
+    }
+
+    fn evaluate_softened(&mut self, labels: &[Label], shift: &[f64], lambda: &mut [f64], w: &mut [f64]) {
+        self.point_of(labels, Some(shift), lambda, w);
     }
 
     fn sweep(&mut self, lambda: &mut [f64]) {

@@ -48,7 +48,7 @@ impl SofteningMemory {
         for &(row, _) in pivots {
             let i = row as usize;
             self.count[i] += 1;
-            if kind[i] == RowKind::Friction && self.count[i] > self.limit[i] {
+            if kind.get(i) == Some(&RowKind::Friction) && self.count[i] > self.limit[i] {
                 self.rows += u32::from(self.shift[i] == 0.0);
                 self.shift[i] += settings.shift;
                 self.limit[i] = self.limit[i].saturating_mul(2);

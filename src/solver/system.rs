@@ -17,8 +17,10 @@ pub trait PivotSystem {
     fn lo(&self) -> &[f64];
     /// Upper bounds, nowhere below the lower ones.
     fn hi(&self) -> &[f64];
-    /// What each row stands for.
-    fn kind(&self) -> &[RowKind];
+    /// What each row stands for; empty where it is not known.
+    fn kind(&self) -> &[RowKind] {
+        &[]
+    }
     /// The diagonal of A.
     fn diagonal(&self) -> &[f64];
     /// y = A x.
@@ -29,12 +31,34 @@ pub trait PivotSystem {
     /// return, zero on the rows that are not free.
     fn solve(&mut self, x: &mut [f64]);
     /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
-    /// `shift` is added to the diagonal of the free rows; w stays that of the problem itself.
-    fn evaluate(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]);
+    fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
     /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).
     fn sweep(&mut self, lambda: &mut [f64]);
     /// Numeric factorizations so far.
     fn factorizations(&self) -> u32;
+
+    /// [`evaluate`](Self::evaluate) with `shift` added to the diagonal of the free rows; w stays that of the
+    /// problem itself.
+    fn evaluate_softened(&mut self, labels: &[Label], shift: &[f64], lambda: &mut [f64], w: &mut [f64]) {
+        let free: Vec<bool> = labels.iter().map(|&l| l == Label::Free).collect();
+        self.factor(&free, Some(shift));
+        for i in 0..labels.len() {
+            lambda[i] = match labels[i] {
+                Label::Free => 0.0,
+                Label::Lower => self.lo()[i],
+                Label::Upper => self.hi()[i],
+            };
+        }
+        self.slack(lambda, w);
+        w.iter_mut().for_each(|w| *w = -*w);
+        self.solve(w);
+        for i in 0..labels.len() {
+            if free[i] {
+                lambda[i] = w[i];
+            }
+        }
+        self.slack(lambda, w);
+    }
 
     /// w of a point for the residual, by the most accurate way this form has; w = A λ + b if no better.
     fn honest_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
