@@ -2,8 +2,9 @@
 
 use super::{Failure, SceneArgs};
 use clap::Args;
+use hecs::Entity;
 use std::collections::BTreeMap;
-use turnbuckle::components::BodyKind;
+use turnbuckle::components::{BodyKind, Contact, Manifold, Name};
 use turnbuckle::scene::plan::{JointKind, ScenePlan, ScriptPlan};
 use turnbuckle::scene::{self, Scene};
 
@@ -127,8 +128,31 @@ fn first_step(plan: ScenePlan) {
         r.contacts,
         super::table::meters(r.joint_error_max)
     );
+    if let Some((depth, a, b)) = deepest(&scene) {
+        println!("  overlap      {a} and {b} start {} inside each other", super::table::meters(depth));
+    }
     for trouble in r.troubles.iter().take(5) {
         println!("  trouble      {trouble}");
     }
     println!("  length       {steps} steps of {:.3} ms", 1e3 * dt);
+}
+
+/// The deepest overlap at the start that joints do not explain, and whose it is.
+fn deepest(scene: &Scene) -> Option<(f64, String, String)> {
+    let mut worst: Option<(f64, Entity, Entity)> = None;
+    for (contact, manifold) in scene.world.query::<(&Contact, &Manifold)>().iter() {
+        let depth = manifold.points.iter().map(|p| -p.separation).fold(0.0, f64::max);
+        let of = |e: Entity| scene.bodies.iter().position(|b| *b == e).map(|i| i as u32);
+        let (a, b) = (of(contact.a), of(contact.b));
+        let tied = scene.plan.joints.iter().any(|j| {
+            let pair = (j.a.body, j.b.body);
+            pair == (a, b) || pair == (b, a)
+        });
+        // A hundredth of a millimetre is what one step of falling together makes.
+        if depth > 1e-5 && !tied && worst.is_none_or(|w| depth > w.0) {
+            worst = Some((depth, contact.a, contact.b));
+        }
+    }
+    let name = |e: Entity| scene.world.get::<&Name>(e).map_or(format!("{e:?}"), |n| n.0.clone());
+    worst.map(|(depth, a, b)| (depth, name(a), name(b)))
 }

@@ -76,7 +76,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.dump_mlcp {
         dump::attach(&mut scene, folder, args.every)?;
     }
-    let mut film = args.replay_path(&scene.plan.name).map(|path| Film::new(path, &scene, dt, threads));
+    let mut film = args.replay_path(&scene).map(|path| Film::new(path, &scene, dt, threads));
     let outputs = Outputs { trace: trace.as_mut(), film: film.as_mut(), watch: None };
     let summary = simulate(&mut scene, steps, dt, threads, args.quiet, outputs)?;
     if let Some(trace) = trace {
@@ -181,11 +181,11 @@ pub struct Outputs<'a> {
 }
 
 impl RunArgs {
-    fn replay_path(&self, name: &str) -> Option<PathBuf> {
+    fn replay_path(&self, scene: &Scene) -> Option<PathBuf> {
         match &self.replay {
             Some(path) => Some(path.clone()),
             None if self.quiet || self.no_replay => None,
-            None => Some(Path::new("out").join(name).with_extension("html")),
+            None => Some(replay::default_path(scene)),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::read::{self, Fields};
 use super::text::{Node, Value};
 use crate::components::{CableLink, Collider};
 use crate::geometry::{MassProperties, Shape};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 
 /// What a chain says besides the body of its links.
 struct ChainSpec {
@@ -45,6 +45,7 @@ const LINK_JOINTS: &[(&str, LinkJoint)] = &[
 impl Builder<'_> {
     /// `Chain(name: .., path: [..], links: 100, radius: .., mass: .., joint: universal, start: .., end: ..)`.
     ///
+    /// `rounding` turns the corners of the path into arcs of that radius.
     /// Links are capsules whose end balls are centred on the joints; they are called `name/0`, `name/1`, ..
     /// Every field of a body (friction, color, damping, ..) applies to each link.
     pub(super) fn chain(&mut self, node: &Node, scope: &Scope, is_cable: bool) -> Read<()> {
@@ -75,6 +76,10 @@ impl Builder<'_> {
         if points.len() < 2 || points.windows(2).any(|w| w[0].distance(w[1]) < 1e-6) {
             return Err(Fault::new(path.at, "the path needs at least two points, none of them repeated"));
         }
+        let points = match f.positive("rounding")? {
+            Some(radius) => rounded(&points, radius),
+            None => points,
+        };
         let corners = self.corners(f, &points)?;
         let radius = f.need_positive("radius")?;
         let usual = if is_cable { LinkJoint::Cable } else { LinkJoint::Universal };
@@ -195,6 +200,34 @@ impl Builder<'_> {
         };
         Ok(link)
     }
+}
+
+/// The path with its corners replaced by arcs of the given radius, or of what fits between its corners.
+fn rounded(points: &[DVec3], radius: f64) -> Vec<DVec3> {
+    const PIECES: u32 = 6;
+    let mut out = vec![points[0]];
+    for w in points.windows(3) {
+        let (before, corner, after) = (w[0], w[1], w[2]);
+        let (to, from) = ((corner - before).normalize(), (after - corner).normalize());
+        let half = to.angle_between(from) / 2.0;
+        // Straight on needs no arc; straight back has none.
+        if !(0.01..1.56).contains(&half) {
+            out.push(corner);
+            continue;
+        }
+        let room = 0.5 * before.distance(corner).min(corner.distance(after));
+        let reach = (radius * half.tan()).min(room);
+        let (start, middle) = (corner - to * reach, (from - to).normalize());
+        let center = corner + middle * (reach / half.sin());
+        let axis = to.cross(from).normalize();
+        for k in 0..=PIECES {
+            let turn = DQuat::from_axis_angle(axis, 2.0 * half * f64::from(k) / f64::from(PIECES));
+            out.push(center + turn * (start - center));
+        }
+    }
+    out.extend(points.last());
+    out.dedup_by(|a, b| a.distance(*b) < 1e-6);
+    out
 }
 
 impl ChainSpec {

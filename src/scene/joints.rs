@@ -7,7 +7,7 @@ use crate::constraint::*;
 use hecs::{DynamicBundle, Entity, World};
 
 /// Most points of a rope over sheaves.
-pub(super) const MOST_ROPE_POINTS: usize = 8;
+pub(super) const MOST_ROPE_POINTS: usize = 6;
 
 /// Spawns the joint between entities.
 pub(super) fn spawn_joint(

@@ -7,13 +7,12 @@ mod recorded;
 use super::output::write_text;
 use super::run::{Film, Outputs, positive, simulate};
 use super::table::meters;
-use super::{Failure, SceneArgs, method, partitioning};
+use super::{Failure, SceneArgs, method, partitioning, replay};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use turnbuckle::StepReport;
-use turnbuckle::replay::page::write_page;
 use turnbuckle::scene::Scene;
 use turnbuckle::settings::Partitioning;
 use turnbuckle::solver::Method;
@@ -253,8 +252,8 @@ fn live(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
         });
     }
     if let Some(path) = &args.replay {
-        write_page(path, &films).map_err(|e| Failure::Usage(e.to_string()))?;
-        println!("  replays: {}", path.display());
+        replay::write(path, &films)?;
+        replay::say(path);
     }
     Ok(rows)
 }
