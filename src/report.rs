@@ -136,6 +136,8 @@ pub struct StepReport {
     pub converged: bool,
     /// Largest opening of a bilateral joint after the step (m, or rad × 1 m).
     pub joint_error_max: f64,
+    /// Whose it is, and which of its rows (its key).
+    pub joint_error_at: Option<(Entity, u32)>,
     /// Root mean square of the same.
     pub joint_error_rms: f64,
     /// Deepest penetration (m).

@@ -24,7 +24,7 @@ pub fn measure_step(step: &mut Step<'_>) {
 }
 
 fn measure_joints(step: &mut Step<'_>) {
-    let (mut count, mut squares, mut most) = (0u32, 0.0, 0.0f64);
+    let (mut count, mut squares, mut most, mut whose) = (0u32, 0.0, 0.0f64, None);
     let mut gauges = std::mem::take(&mut step.work.gauges);
     for gauge in &mut gauges {
         let bodies = &step.work.bodies;
@@ -32,11 +32,13 @@ fn measure_joints(step: &mut Step<'_>) {
             if row.measured {
                 count += 1;
                 squares += row.violation * row.violation;
-                most = most.max(row.violation.abs());
+                if row.violation.abs() > most {
+                    (most, whose) = (row.violation.abs(), Some((row.entity, row.key)));
+                }
             }
         });
     }
     step.work.gauges = gauges;
-    step.report.joint_error_max = most;
+    (step.report.joint_error_max, step.report.joint_error_at) = (most, whose);
     step.report.joint_error_rms = if count == 0 { 0.0 } else { (squares / f64::from(count)).sqrt() };
 }

@@ -75,7 +75,10 @@ impl Judge {
             verdict.kept &= excess <= 0.0;
             if excess > verdict.worst {
                 (verdict.worst, verdict.time) = (excess, time);
-                verdict.body = body.map_or(String::new(), |b| scene.plan.bodies[b as usize].name.clone());
+                verdict.body = match self.expectations[i].claim {
+                    Claim::JointError(_) => joint_name(scene, report),
+                    _ => body.map_or(String::new(), |b| scene.plan.bodies[b as usize].name.clone()),
+                };
                 verdict.promise = format!("{} (worst {value:.4})", self.expectations[i].sentence());
             }
         }
@@ -145,6 +148,16 @@ impl Judge {
     pub fn verdicts(&self) -> &[Verdict] {
         &self.verdicts
     }
+}
+
+/// The joint that is open the furthest, by its name or by its place in the file.
+fn joint_name(scene: &Scene, report: &StepReport) -> String {
+    let Some((entity, key)) = report.joint_error_at else { return String::new() };
+    let Some(i) = scene.joints.iter().position(|j| *j == entity) else { return String::new() };
+    let plan = &scene.plan.joints[i];
+    let body = |b: Option<u32>| b.map_or("world", |b| scene.plan.bodies[b as usize].name.as_str());
+    let name = if plan.name.is_empty() { "joint" } else { plan.name.as_str() };
+    format!("{name} of {} and {} (row {key})", body(plan.a.body), body(plan.b.body))
 }
 
 /// The largest first number, its second, and the body it belongs to. A value that is not a number is the largest.
