@@ -185,7 +185,7 @@ impl RunArgs {
         match &self.replay {
             Some(path) => Some(path.clone()),
             None if self.quiet || self.no_replay => None,
-            None => Some(replay::default_path(scene)),
+            None => Some(Path::new("out").join(&scene.plan.name).with_extension("html")),
         }
     }
 }
