@@ -7,7 +7,8 @@ mod chromium;
 use chromium::Chromium;
 use serde_json::json;
 use std::path::PathBuf;
-use turnbuckle::replay::{Recording, Stat, page, sample};
+use turnbuckle::replay::{RecordOptions, Recorder, Recording, Stat, page, sample};
+use turnbuckle::scene;
 
 /// A browser, or a sentence and `None`.
 fn browser() -> Option<Chromium> {
@@ -119,7 +120,7 @@ fn compare_plots(browser: &mut Chromium, read: &Recording, frame: usize, name: &
         let value = browser.eval(&format!("turnbuckle.plot('{plot}').values[{frame}]"));
         let recorded = read.frames[frame].stat(stat);
         // The same f32, through JSON.
-        let same = value.as_f64().is_some_and(|v| v as f32 == recorded) || !recorded.is_finite();
+        let same = value.as_f64().map_or(!recorded.is_finite(), |v| v as f32 == recorded);
         assert!(same, "{name}: {plot} at {frame}: {value} instead of {recorded}");
     }
     let total: f64 = read.frames[frame].timings.iter().map(|&t| f64::from(t)).sum();
@@ -133,6 +134,28 @@ fn compare_plots(browser: &mut Chromium, read: &Recording, frame: usize, name: &
 fn linear(byte: u8) -> f64 {
     let c = f64::from(byte) / 255.0;
     if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+}
+
+/// Some steps of a scene of ours.
+fn play(name: &str, steps: u32) -> Recording {
+    let path = format!("{}/scenes/{name}.ron", env!("CARGO_MANIFEST_DIR"));
+    let mut scene = scene::load_with(path, &Default::default()).expect("a scene of ours");
+    let dt = scene.dt();
+    let mut recorder = Recorder::of_scene(&scene, dt, 1, RecordOptions::default());
+    for _ in 0..steps {
+        scene.physics.step(&mut scene.world, dt);
+        recorder.observe(&scene.world, &mut scene.physics);
+    }
+    recorder.finish()
+}
+
+#[test]
+fn pages_show_what_was_simulated() {
+    let Some(mut browser) = browser() else { return };
+    // Contacts and a chain; every shape there is; joints with motors and limits.
+    for (name, steps) in [("hello", 100), ("mixed_shapes", 60), ("ragdoll", 60)] {
+        hold(&mut browser, name, &play(name, steps));
+    }
 }
 
 #[test]

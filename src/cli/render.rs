@@ -4,7 +4,7 @@ use super::{Failure, SceneArgs, SolveArgs, replay};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use turnbuckle::replay::picture::{self, Camera, ColorBy, Image, PictureOptions, png};
-use turnbuckle::replay::{RecordOptions, Recording, Stat, write_atomically};
+use turnbuckle::replay::{RecordOptions, Recorder, Recording, Stat, write_atomically};
 
 /// Options of `render`. The scene may also be a replay page or a recording.
 #[derive(Args)]
@@ -112,7 +112,7 @@ impl RenderArgs {
         let dt = scene.dt();
         let steps = self.at.map_or_else(|| scene.steps(dt), |at| (at / dt).round() as u64);
         let options = RecordOptions { contacts: false, loads: false, ..RecordOptions::default() };
-        let mut recorder = replay::start(&scene, dt, threads, options);
+        let mut recorder = Recorder::of_scene(&scene, dt, threads, options);
         for _ in 0..steps {
             scene.physics.step(&mut scene.world, dt);
             recorder.observe(&scene.world, &mut scene.physics);

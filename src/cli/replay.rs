@@ -1,31 +1,8 @@
-//! What `run`, `compare` and `render` share: recording a scene and saying where the page is.
+//! What `run` and `render` share: writing recordings and pages, and saying where they are.
 
 use super::Failure;
 use std::path::Path;
-use turnbuckle::replay::{RecordOptions, Recorder, Recording, ReplayError, RunInfo, View, page};
-use turnbuckle::scene::Scene;
-
-/// Starts a recording of a scene, with its first frame before the first step.
-pub fn start(scene: &Scene, dt: f64, threads: usize, options: RecordOptions) -> Recorder {
-    let settings = &scene.physics.settings;
-    let camera = scene.plan.cameras.first().map(|c| View {
-        eye: c.eye.as_vec3().to_array(),
-        target: c.target.as_vec3().to_array(),
-        fov: c.fov as f32,
-    });
-    let info = RunInfo {
-        scene: scene.plan.name.clone(),
-        solver: settings.method.name().into(),
-        partition: settings.partitioning.to_string(),
-        dt,
-        threads,
-        about: scene.plan.about.clone(),
-        camera,
-    };
-    let mut recorder = Recorder::new(info, options);
-    recorder.begin(&scene.world);
-    recorder
-}
+use turnbuckle::replay::{Recording, ReplayError, page};
 
 /// Writes the page; a path that does not end in `.html` gets the bare recording.
 pub fn write(path: &Path, recordings: &[Recording]) -> Result<(), Failure> {

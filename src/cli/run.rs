@@ -200,7 +200,7 @@ pub struct Film {
 impl Film {
     /// An empty film of a scene.
     pub fn new(path: PathBuf, scene: &Scene, dt: f64, threads: usize) -> Film {
-        Film { path, recorder: replay::start(scene, dt, threads, RecordOptions::default()) }
+        Film { path, recorder: Recorder::of_scene(scene, dt, threads, RecordOptions::default()) }
     }
 
     fn finish(self) -> Result<PathBuf, Failure> {

@@ -4,16 +4,39 @@
 //! rows, since a row at arm r along d has J = (d, r × d): so anything that comes through the door of
 //! [`crate::constraint`] gets its arrows, users' constraints included.
 
-use super::recorder::Recorder;
+use super::recorder::{RecordOptions, Recorder};
 use super::recording::*;
 use crate::Physics;
 use crate::components::{Name, Position};
+use crate::scene::Scene;
 use crate::solver::RowKind;
 use crate::work::{ConstraintBlock, Rows, Work};
 use glam::{DMat3, DVec3};
 use hecs::{Entity, World};
 
 impl Recorder {
+    /// Starts a recording of a scene, with a first frame before its first step.
+    pub fn of_scene(scene: &Scene, dt: f64, threads: usize, options: RecordOptions) -> Recorder {
+        let settings = &scene.physics.settings;
+        let camera = scene.plan.cameras.first().map(|c| View {
+            eye: c.eye.as_vec3().to_array(),
+            target: c.target.as_vec3().to_array(),
+            fov: c.fov as f32,
+        });
+        let info = RunInfo {
+            scene: scene.plan.name.clone(),
+            solver: settings.method.name().into(),
+            partition: settings.partitioning.to_string(),
+            dt,
+            threads,
+            about: scene.plan.about.clone(),
+            camera,
+        };
+        let mut recorder = Recorder::new(info, options);
+        recorder.begin(&scene.world);
+        recorder
+    }
+
     /// Records the state after [`Physics::step`]. Call it after each step.
     pub fn observe(&mut self, world: &World, physics: &mut Physics) {
         if !self.wants_next() {
@@ -204,7 +227,6 @@ mod tests {
     use super::*;
     use crate::components::RigidBody;
     use crate::constraint::{BodyView, Constraint, Row, RowWriter, Twist};
-    use crate::replay::{RecordOptions, RunInfo};
 
     /// Holds the second body's point `arm` where the first body is.
     struct Pin {
