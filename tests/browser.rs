@@ -49,7 +49,7 @@ fn hold(browser: &mut Chromium, name: &str, recording: &Recording) {
     let path = write(name, std::slice::from_ref(recording));
     // What the page can know is what is in the file: positions rounded to its quantum.
     let read = Recording::read(&path).expect("the page holds its recording");
-    browser.screen(1280, 800, false, false);
+    browser.screen(960, 640, false, false);
     browser.open(&path);
     let visible = read.bodies.iter().filter(|b| !b.parts.is_empty()).count();
     assert_eq!(browser.eval("turnbuckle.drawn()"), json!(visible), "{name}: bodies drawn");
@@ -76,7 +76,9 @@ fn hold(browser: &mut Chromium, name: &str, recording: &Recording) {
         if offered == json!(true) && read.bodies.len() > 2 {
             assert_ne!(browser.eval("turnbuckle.colors()"), material, "{name}: {mode} changes colours");
         }
-        keep(browser, &format!("{name}-{mode}"));
+        if std::env::var_os("TURNBUCKLE_SCREENSHOTS").is_some() {
+            keep(browser, &format!("{name}-{mode}"));
+        }
     }
     browser.eval("turnbuckle.setMode('material')");
     let blank = Picture::decode(&keep(browser, &format!("{name}-light")));

@@ -11,7 +11,7 @@ use crate::components::{Name, Position};
 use crate::scene::Scene;
 use crate::solver::RowKind;
 use crate::work::{ConstraintBlock, Rows, Work};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec3, Vec3};
 use hecs::{Entity, World};
 
 impl Recorder {
@@ -96,9 +96,12 @@ impl Recorder {
             let Some(place) = self.joint_of(block.entity) else { continue };
             let rows = block.row..block.row + block.rows;
             let last = block.bodies as usize - 1;
-            let (force, torque) = push(&work.rows, block, rows.clone(), last, dt);
+            let (force, torque) = push(&work.rows, block, rows, last, dt);
             // The turning part is what is left at the point where the joint acts.
-            let torque = torque - arm(&work.rows, block, rows, last).cross(force);
+            let slots = slots(&work.rows, block);
+            let [from, to] = [slots[0], slots[last]].map(|s| &work.bodies.view[s as usize]);
+            let anchor = Vec3::from(self.recording().joints[place as usize].anchor).as_dvec3();
+            let torque = torque - (from.point(anchor) - to.position).cross(force);
             loads[place as usize] =
                 Load { force: force.as_vec3().to_array(), torque: torque.length() as f32 };
         }
