@@ -45,10 +45,9 @@ impl DenseLdl {
         self.n = n;
         let shape = self.shape();
         let ld = shape.ld();
-        for buffer in [&mut self.panel, &mut self.scratch] {
-            buffer.clear();
-            buffer.resize(shape.panel_len(), 0.0);
-        }
+        self.panel.clear();
+        self.panel.resize(shape.panel_len(), 0.0);
+        self.scratch.resize(shape.scratch_len(), 0.0);
         self.sign.clear();
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));
         self.inverse_d.clear();

@@ -54,12 +54,26 @@ impl Shape {
         self.ldu() * self.ldu()
     }
 
+    /// Numbers of work space the factorization needs.
+    pub fn scratch_len(self) -> usize {
+        let packed = if self.is_large() { PANEL * (self.ld() + 12) } else { 0 };
+        self.panel_len() + packed
+    }
+
+    /// Does the panel outgrow the first cache?
+    fn is_large(self) -> bool {
+        self.pivots >= 12 && self.panel_len() > 6144
+    }
+
     /// Multiplications and additions of the factorization of this front.
     pub fn flops(self) -> u64 {
         let (s, r) = (self.pivots as u64, self.border as u64);
         s * s * s / 3 + s * s * r + s * r * (r + 1)
     }
 }
+
+/// Columns of a large front that are eliminated together.
+const PANEL: usize = 48;
 
 /// Rounds up to a multiple of four.
 pub const fn pad(n: usize) -> usize {
@@ -83,7 +97,7 @@ pub fn factor_front(
 ) -> u32 {
     assert!(
         panel.len() >= shape.panel_len()
-            && w.len() >= shape.panel_len()
+            && w.len() >= shape.scratch_len()
             && update.len() >= shape.update_len()
             && sign.len() >= shape.pivots
             && inverse_d.len() >= shape.border_at(),
@@ -193,9 +207,10 @@ unsafe fn strip<S: Lanes, const W: usize>(
     }
 }
 
-/// Eliminates W columns from `j` (a multiple of four): update by the columns before, 4 × 4 block, rows below.
+/// Eliminates W columns from `j` (a multiple of four): update by the columns from `first` on, 4 × 4 block, rows below.
 #[inline(always)]
 unsafe fn column_block<S: Lanes, const W: usize>(
+    first: usize,
     j: usize,
     ld: usize,
     panel: *mut f64,
@@ -205,8 +220,9 @@ unsafe fn column_block<S: Lanes, const W: usize>(
 ) -> u32 {
     // SAFETY: j + W ≤ pivots, rows j..ld exist in every column, ld is a multiple of four.
     unsafe {
-        if j > 0 {
-            strip::<S, W>(ld - j, panel.add(j + j * ld), ld, panel.add(j), ld, w.add(j), ld, j);
+        if j > first {
+            let (a, b) = (panel.add(j + first * ld), w.add(j + first * ld));
+            strip::<S, W>(ld - j, panel.add(j + j * ld), ld, a, ld, b, ld, j - first);
         }
         let mut wrong = 0;
         let mut inverse = [S::splat(0.0); 4];
@@ -300,38 +316,157 @@ unsafe fn factor_kernel<S: Lanes>(
     sign: *const f64,
     inverse_d: *mut f64,
 ) -> u32 {
-    let (n, ld, ldu) = (shape.pivots, shape.ld(), shape.ldu());
-    let mut wrong = 0;
-    // SAFETY: the slices were checked against the shape; blocks of four columns, then the rest.
+    // SAFETY: the slices were checked against the shape.
     unsafe {
-        let mut j = 0;
-        while j + 4 <= n {
-            wrong += column_block::<S, 4>(j, ld, panel, w, sign, inverse_d);
-            j += 4;
+        if shape.is_large() {
+            return factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d);
         }
-        wrong += match n - j {
-            3 => column_block::<S, 3>(j, ld, panel, w, sign, inverse_d),
-            2 => column_block::<S, 2>(j, ld, panel, w, sign, inverse_d),
-            1 => column_block::<S, 1>(j, ld, panel, w, sign, inverse_d),
-            _ => 0,
-        };
+        let (n, ld, ldu) = (shape.pivots, shape.ld(), shape.ldu());
+        let wrong = factor_columns::<S>(0, n, ld, panel, w, sign, inverse_d);
         let border = shape.border_at();
         let mut j = 0;
         while j < ldu {
-            strip::<S, 4>(
-                ldu - j,
-                update.add(j + j * ldu),
-                ldu,
-                panel.add(border + j),
-                ld,
-                w.add(border + j),
-                ld,
-                n,
-            );
+            let (a, b) = (panel.add(border + j), w.add(border + j));
+            strip::<S, 4>(ldu - j, update.add(j + j * ldu), ldu, a, ld, b, ld, n);
             j += 4;
+        }
+        wrong
+    }
+}
+
+/// Eliminates columns `first..end` (`first` a multiple of four), left-looking among themselves.
+#[inline(always)]
+unsafe fn factor_columns<S: Lanes>(
+    first: usize,
+    end: usize,
+    ld: usize,
+    panel: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    let mut wrong = 0;
+    let mut j = first;
+    // SAFETY: columns below `end` exist; blocks of four columns, then the rest.
+    unsafe {
+        while j + 4 <= end {
+            wrong += column_block::<S, 4>(first, j, ld, panel, w, sign, inverse_d);
+            j += 4;
+        }
+        wrong
+            + match end - j {
+                3 => column_block::<S, 3>(first, j, ld, panel, w, sign, inverse_d),
+                2 => column_block::<S, 2>(first, j, ld, panel, w, sign, inverse_d),
+                1 => column_block::<S, 1>(first, j, ld, panel, w, sign, inverse_d),
+                _ => 0,
+            }
+    }
+}
+
+/// Fronts that do not fit into the first cache: panels of columns, and updates from packed strips.
+#[inline(always)]
+unsafe fn factor_in_panels<S: Lanes>(
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
+    let mut wrong = 0;
+    let mut first = 0;
+    // SAFETY: the slices were checked against the shape; `w` has room for the strips behind its panel.
+    unsafe {
+        let strips = w.add(shape.panel_len());
+        let rows = strips.add(PANEL * ld);
+        while first < n {
+            let end = (first + PANEL).min(n);
+            let k = end - first;
+            wrong += factor_columns::<S>(first, end, ld, panel, w, sign, inverse_d);
+            let (l, b) = (panel.add(first * ld), w.add(first * ld));
+            pack_strips::<S>(ld, k, b, strips);
+            if end < n {
+                let whole = n / 4 * 4;
+                let c = Packed { l, ld, k, strips, rows };
+                c.subtract::<S>(end, ld, end, whole, panel.add(end + end * ld), ld);
+                let at = whole + whole * ld;
+                match n - whole {
+                    3 => strip::<S, 3>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
+                    2 => strip::<S, 2>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
+                    1 => strip::<S, 1>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
+                    _ => {}
+                }
+            }
+            let c = Packed { l, ld, k, strips, rows };
+            c.subtract::<S>(border, ld, border, ld, update, ldu);
+            first = end;
         }
     }
     wrong
+}
+
+/// Columns of W by strips of four rows: what a tile needs of it stands together.
+#[inline(always)]
+unsafe fn pack_strips<S: Lanes>(ld: usize, k: usize, w: *const f64, strips: *mut f64) {
+    let mut r = 0;
+    // SAFETY: ld × k numbers at both.
+    unsafe {
+        while r < ld {
+            for c in 0..k {
+                S::load(w.add(r + c * ld)).store(strips.add(r * k + 4 * c));
+            }
+            r += 4;
+        }
+    }
+}
+
+/// One panel of L and its packed W.
+struct Packed {
+    l: *const f64,
+    ld: usize,
+    k: usize,
+    strips: *const f64,
+    rows: *mut f64,
+}
+
+impl Packed {
+    /// c −= L Wᵀ on the lower part of rows `top..bottom` and columns `left..right` (local rows, multiples of four). `c`
+    /// points to row `top` of column `left`.
+    #[inline(always)]
+    unsafe fn subtract<S: Lanes>(
+        &self,
+        top: usize,
+        bottom: usize,
+        left: usize,
+        right: usize,
+        c: *mut f64,
+        ldc: usize,
+    ) {
+        let mut r = top;
+        while r < bottom {
+            let n = (bottom - r).min(12);
+            // SAFETY: rows r..r + n exist in L and in c; strips hold every row.
+            unsafe {
+                for q in 0..self.k {
+                    for v in (0..n).step_by(4) {
+                        S::load(self.l.add(r + v + q * self.ld)).store(self.rows.add(n * q + v));
+                    }
+                }
+                let mut j = left;
+                while j < right && j < r + n {
+                    let (to, b) = (c.add(r - top + (j - left) * ldc), self.strips.add(j * self.k));
+                    match n {
+                        12 => tile::<S, 3, 4>(to, ldc, self.rows, 12, b, 4, self.k),
+                        8 => tile::<S, 2, 4>(to, ldc, self.rows, 8, b, 4, self.k),
+                        _ => tile::<S, 1, 4>(to, ldc, self.rows, 4, b, 4, self.k),
+                    }
+                    j += 4;
+                }
+            }
+            r += n;
+        }
+    }
 }
 
 #[inline(always)]

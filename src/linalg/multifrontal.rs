@@ -74,7 +74,7 @@ impl Multifrontal {
         // Padding is read by the kernels: no number of an old plan may stay there.
         self.inverse_d.clear();
         self.inverse_d.resize(symbolic.pivots, 0.0);
-        grow(&mut self.scratch, symbolic.largest_panel);
+        grow(&mut self.scratch, symbolic.scratch);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
         self.tree = Tree::new(&symbolic);
@@ -178,8 +178,9 @@ impl Multifrontal {
     }
 }
 
+/// Makes room without keeping the old numbers: fresh memory comes zeroed without being touched.
 fn grow(v: &mut Vec<f64>, n: usize) {
     if v.len() < n {
-        v.resize(n, 0.0);
+        *v = vec![0.0; n];
     }
 }

@@ -72,8 +72,8 @@ pub struct Symbolic {
     pub locals: usize,
     /// Numbers of all pivots, padded.
     pub pivots: usize,
-    /// Largest panel.
-    pub largest_panel: usize,
+    /// Most work space of a front.
+    pub scratch: usize,
     runs: Vec<Run>,
     children: Vec<u32>,
     pivot_nodes: Vec<u32>,
@@ -490,7 +490,7 @@ impl Symbolic {
             self.updates += shape.update_len();
             self.locals += shape.ld();
             self.pivots += shape.border_at();
-            self.largest_panel = self.largest_panel.max(shape.panel_len());
+            self.scratch = self.scratch.max(shape.scratch_len());
             let parent = front.parent;
             if parent != NONE {
                 self.children[next[parent as usize] as usize] = f as u32;
