@@ -5,7 +5,7 @@
 
 use crate::components::{CollisionFilter, ManifoldPoint, Material, Surface};
 use crate::events::ContactEvent;
-use crate::geometry::{BroadPhase, ContactPoint, NarrowScratch, ShapeHandle};
+use crate::geometry::{Bounds, BroadPhase, ContactPoint, NarrowScratch, ShapeHandle};
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 
@@ -87,6 +87,8 @@ pub struct ColliderRecord {
     pub filter: CollisionFilter,
     /// Does it only report?
     pub sensor: bool,
+    /// Where it may be in this step; `None` if its box is not finite.
+    pub bounds: Option<Bounds>,
     /// A ball of half its thickness: what must not pass through anything.
     pub core: ShapeHandle,
     /// Half of the smallest edge of its box.

@@ -87,9 +87,12 @@ pub struct Settings {
     pub stop_correction: f64,
     /// Greatest velocity of a correction (m/s or rad/s). Default 4.
     pub max_correction_speed: f64,
-    /// Compliance C of the normal rows of contacts (m/s per N·s). Default 1e-8, nominal 1e-10–1e-6.
+    /// Compliance of the normal rows of contacts, relative to the inverse mass of the lighter body: C is this over the
+    /// mass (m/s per N·s). A body sinks by this × g h² / β of its weight: 14 nm at the default 1e-6 (and h = 1/60, with
+    /// `contact_correction` β = 0.2). Nominal 1e-8–1e-5.
     pub contact_compliance: f64,
-    /// Compliance C of friction rows (m/s per N·s): a held force F creeps with C F h. Default 1e-9.
+    /// Compliance of friction rows, likewise relative: a body held by friction creeps by at most this × g h, 16 nm/s at
+    /// the default 1e-7.
     pub friction_compliance: f64,
     /// Share of a penetration recovered in a step. Default 0.2, nominal 0.05–0.5.
     pub contact_correction: f64,
@@ -100,11 +103,15 @@ pub struct Settings {
     pub contact_margin: f64,
     /// Slower approaches (m/s) do not bounce. Default 0.2.
     pub bounce_threshold: f64,
-    /// How often a step may be solved again because normal impulses moved away from those that bound friction. 0 is
-    /// the box friction of 000 eq. 11 to the letter; 1 is the first pass of 000 §8.2. Default 3.
+    /// How often a step may be solved again to bound the friction of points that are new (000 §8.2): they stick in the
+    /// first pass, and get the bounds of its normal impulses in the second. Default 1; with 0 friction begins one step
+    /// after the contact.
     pub friction_passes: u32,
-    /// Relative change of an island's normal impulses (in the sum of amounts) that asks for another pass. Default 0.01.
+    /// Share of an island's friction by which new points must exceed their bounds to be worth a pass. Default 0.01.
     pub friction_tolerance: f64,
+    /// Share by which the mean normal impulse that bounds friction follows the last step's; 1 is the box friction of
+    /// 000 eq. 11 to the letter. Default 0.5.
+    pub friction_follow: f64,
     /// Do islands at rest fall asleep? Default yes.
     pub sleep: bool,
     /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest. Default 1 mm/s.
@@ -149,14 +156,15 @@ impl Default for Settings {
             joint_correction: 1.0,
             stop_correction: 0.2,
             max_correction_speed: 4.0,
-            contact_compliance: 1e-8,
-            friction_compliance: 1e-9,
+            contact_compliance: 1e-6,
+            friction_compliance: 1e-7,
             contact_correction: 0.2,
             max_recovery_speed: 0.3,
             contact_margin: 5e-3,
             bounce_threshold: 0.2,
-            friction_passes: 3,
+            friction_passes: 1,
             friction_tolerance: 0.01,
+            friction_follow: 0.5,
             sleep: true,
             sleep_speed: 1e-3,
             sleep_time: 0.5,

@@ -5,6 +5,8 @@
 //! own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
 //! of threads.
 
+mod contacts;
+
 use crate::components::*;
 use crate::physics::Physics;
 use crate::solver::Label;
@@ -13,7 +15,7 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A saved state; plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,16 @@ impl Physics {
         out.u64(self.work.next_constraint);
         write_bodies(world, &mut out);
         write_impulses(world, &mut out);
+        contacts::write(world, &mut out);
+        out.u32(self.work.joint_ties.len() as u32);
+        for (a, b) in &self.work.joint_ties {
+            out.u64(a.to_bits().get());
+            out.u64(b.to_bits().get());
+        }
+        out.u32(self.work.jointed_pairs.len() as u32);
+        for &(a, b) in &self.work.jointed_pairs {
+            out.u64(u64::from(a) << 32 | u64::from(b));
+        }
         let failed = self.work.islands.iter().filter(|i| i.solver.pivoting_failed());
         let failed: Vec<u32> = failed.filter_map(|i| i.bodies.first().copied()).collect();
         out.u32(failed.len() as u32);
@@ -80,15 +92,19 @@ impl Physics {
         state.check(world)?;
         state.apply(world);
         self.restart(state.step, state.time, state.next_constraint);
+        self.work.joint_ties.clone_from(&state.joint_ties);
+        self.work.jointed_pairs.clone_from(&state.jointed_pairs);
         self.work.islands.extend(state.pivoting_failed.iter().map(|&slot| remembered(slot)));
         Ok(())
     }
 }
 
-/// State of one body; 120 bytes in the file.
+/// State of one body; 128 bytes in the file.
 struct BodyState {
     entity: Entity,
     quarantined: bool,
+    asleep: bool,
+    rest: f64,
     position: DVec3,
     rotation: DQuat,
     linear: DVec3,
@@ -107,6 +123,9 @@ struct State {
     next_constraint: u64,
     bodies: Vec<BodyState>,
     constraints: Vec<ConstraintState>,
+    contacts: Vec<contacts::SavedContact>,
+    joint_ties: Vec<(Entity, Entity)>,
+    jointed_pairs: Vec<(u32, u32)>,
     /// Smallest bodies of the groups whose solver has to remember that pivoting failed.
     pivoting_failed: Vec<u32>,
 }
@@ -127,19 +146,22 @@ fn write_bodies(world: &World, out: &mut Writer) {
         &'a AngularVelocity,
         &'a BodyIndex,
         hecs::Satisfies<&'a Quarantined>,
+        Option<&'a Rest>,
     );
     let mut query = world.query::<Saved<'_>>();
     let count = query.iter().count();
     let start = out.0.len() + 4;
     out.u32(count as u32);
     out.0.resize(start + count * BodyState::BYTES, 0);
-    for (entity, x, q, v, w, index, quarantined) in query.iter() {
+    for (entity, x, q, v, w, index, quarantined, rest) in query.iter() {
         // Bodies in creation order, whatever order the query has; a stray index cannot reach beyond the buffer.
         let at = start + index.0 as usize * BodyState::BYTES;
         let Some(place) = out.0.get_mut(at..at + BodyState::BYTES) else { continue };
         let numbers = x.0.to_array().into_iter().chain(q.0.to_array());
         let numbers = numbers.chain(v.0.to_array()).chain(w.0.to_array()).map(f64::to_bits);
-        let words = [entity.to_bits().get(), u64::from(quarantined)].into_iter().chain(numbers);
+        let (asleep, time) = rest.map_or((false, 0.0f64), |r| (r.asleep, r.time));
+        let flags = u64::from(quarantined) | u64::from(asleep) << 1;
+        let words = [entity.to_bits().get(), flags, time.to_bits()].into_iter().chain(numbers);
         for (bytes, word) in place.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
@@ -154,25 +176,24 @@ fn write_impulses(world: &World, out: &mut Writer) {
     for (index, entity, rows) in all {
         out.u64(entity.to_bits().get());
         out.u64(index);
-        out.u32(rows.0.len() as u32);
-        for row in &rows.0 {
-            out.u32(row.key << 2 | row.label as u32);
-            out.f64(row.lambda);
-        }
+        out.rows(&rows.0);
     }
 }
 
 impl BodyState {
-    const BYTES: usize = 8 + 8 + 13 * 8;
+    const BYTES: usize = 8 + 8 + 8 + 13 * 8;
 
     fn read(input: &mut Reader<'_>) -> Result<BodyState, SnapshotError> {
         let entity = input.entity()?;
-        let quarantined = input.u64()? != 0;
+        let flags = input.u64()?;
+        let rest = input.f64()?;
         let position = input.vec3()?;
         let rotation = DQuat::from_xyzw(input.f64()?, input.f64()?, input.f64()?, input.f64()?);
         Ok(BodyState {
             entity,
-            quarantined,
+            quarantined: flags & 1 != 0,
+            asleep: flags & 2 != 0,
+            rest,
             position,
             rotation,
             linear: input.vec3()?,
@@ -198,11 +219,24 @@ impl State {
             let rows = input.list(12, Reader::row)?;
             Ok(ConstraintState { entity, index, rows })
         })?;
+        let contacts = contacts::read(&mut input)?;
+        let joint_ties = input.list(16, |input| Ok((input.entity()?, input.entity()?)))?;
+        let jointed_pairs = input.list(8, |input| input.u64().map(|x| ((x >> 32) as u32, x as u32)))?;
         let pivoting_failed = input.list(4, Reader::u32)?;
         if !input.0.is_empty() {
             return Err(SnapshotError::Malformed("it goes on after its end"));
         }
-        Ok(State { step, time, next_constraint, bodies, constraints, pivoting_failed })
+        Ok(State {
+            step,
+            time,
+            next_constraint,
+            bodies,
+            constraints,
+            contacts,
+            joint_ties,
+            jointed_pairs,
+            pivoting_failed,
+        })
     }
 
     fn check(&self, world: &World) -> Result<(), SnapshotError> {
@@ -224,6 +258,9 @@ impl State {
             if let Ok((x, q, v, w)) = world.query_one_mut::<Target<'_>>(body.entity) {
                 (x.0, q.0, v.0, w.0) = (body.position, body.rotation, body.linear, body.angular);
             }
+            let (position, rotation) = (body.position, body.rotation);
+            let rest = Rest { time: body.rest, asleep: body.asleep, position, rotation };
+            let _ = world.insert_one(body.entity, rest);
             let out = world.satisfies::<&Quarantined>(body.entity);
             if body.quarantined && !out {
                 let _ = world.insert_one(body.entity, Quarantined);
@@ -231,6 +268,7 @@ impl State {
                 let _ = world.remove_one::<Quarantined>(body.entity);
             }
         }
+        contacts::apply(&self.contacts, world);
         for constraint in &self.constraints {
             if let Ok(impulses) = world.query_one_mut::<&mut RowImpulses>(constraint.entity) {
                 impulses.0.clone_from(&constraint.rows);
@@ -254,6 +292,16 @@ impl Writer {
     }
     fn f64(&mut self, x: f64) {
         self.0.extend(x.to_le_bytes());
+    }
+    fn vec3(&mut self, v: DVec3) {
+        v.to_array().into_iter().for_each(|x| self.f64(x));
+    }
+    fn rows(&mut self, rows: &[RowImpulse]) {
+        self.u32(rows.len() as u32);
+        for row in rows {
+            self.u32(row.key << 2 | row.label as u32);
+            self.f64(row.lambda);
+        }
     }
 }
 

@@ -15,10 +15,10 @@ pub fn write_contacts(step: &mut Step<'_>) {
     let settings = step.settings;
     let rules = ContactRules {
         dt: step.dt,
-        friction_compliance: settings.friction_compliance,
         correction: settings.contact_correction,
         max_recovery_speed: settings.max_recovery_speed,
         bounce_threshold: settings.bounce_threshold,
+        load_follow: settings.friction_follow,
         touch: 0.2 * settings.contact_margin,
     };
     let mut jointed = std::mem::take(&mut step.work.jointed_pairs);
@@ -35,23 +35,28 @@ pub fn write_contacts(step: &mut Step<'_>) {
         if contact.sensor || !surface.enabled || !is_sound(surface) {
             continue;
         }
+        let asleep = !bodies.is_dynamic(a.slot) && !bodies.is_dynamic(b.slot);
+        let tied = jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
+        if tied {
+            continue;
+        }
         for point in manifold.points.iter().filter(|p| p.separation < 0.0) {
             deepest = deepest.max(-point.separation);
             sum -= point.separation;
             count += 1;
         }
-        let asleep = !bodies.is_dynamic(a.slot) && !bodies.is_dynamic(b.slot);
-        let tied = jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
-        if asleep || tied || manifold.points.is_empty() {
+        if asleep || manifold.points.is_empty() {
             continue;
         }
         let views = [&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]];
         let block = open_block(rows, entity, [a.slot, b.slot]);
         for point in &mut manifold.points {
             let normal = rows.d.len() as u32;
+            // A new point sticks in the first pass; what sticking needs beyond μ λₙ is taken back in the second.
+            let unbounded = point.age == 0 && settings.friction_passes > 0;
             let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
             write_point(point, surface, views, (pull[0] - pull[1]) / step.dt, last, &rules, &mut |row| {
-                push(rows, &row, normal, label_of(last, row.key));
+                push(rows, &row, normal, label_of(last, row.key), unbounded);
             });
         }
         rows.blocks[block].rows = rows.d.len() as u32 - rows.blocks[block].row;
@@ -72,10 +77,18 @@ fn pull_along(bodies: &Bodies, slot: u32, n: DVec3) -> f64 {
 fn is_sound(s: &Surface) -> bool {
     s.friction >= 0.0
         && s.compliance > 0.0
+        && s.friction_compliance > 0.0
         && s.velocity.is_finite()
-        && [s.friction, s.restitution, s.compliance, s.torsion_radius, s.rolling_radius]
-            .iter()
-            .all(|x| x.is_finite())
+        && [
+            s.friction,
+            s.restitution,
+            s.compliance,
+            s.friction_compliance,
+            s.torsion_radius,
+            s.rolling_radius,
+        ]
+        .iter()
+        .all(|x| x.is_finite())
 }
 
 fn label_of(last: &RowImpulses, key: u32) -> Label {
@@ -96,14 +109,15 @@ fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
     rows.blocks.len() - 1
 }
 
-fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label) {
+fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, unbounded: bool) {
     let friction = row.kind == RowKind::Friction;
+    let hi = if unbounded { f64::INFINITY } else { row.hi };
     rows.jacobian.extend(row.jacobian.iter().map(|t| t.to_array()));
     rows.violation.push(row.violation);
     rows.compliance.push(row.compliance);
     rows.d.push(row.d);
-    rows.lo.push(if friction { -row.hi } else { 0.0 });
-    rows.hi.push(row.hi);
+    rows.lo.push(if friction { -hi } else { 0.0 });
+    rows.hi.push(hi);
     rows.kind.push(row.kind);
     rows.key.push(row.key);
     rows.measured.push(false);
@@ -114,12 +128,15 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label) {
     rows.friction.push(row.friction);
 }
 
-/// Gives friction rows the bounds of the present normal impulses, if that matters; then the island is to be solved again.
+/// Bounds the friction of new points by the present normal impulses, if it goes beyond them by a share that matters; then
+/// the island is to be solved again.
 pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settings) -> bool {
     let matters = bounds_matter(island, rows, settings.friction_tolerance);
     if matters {
-        each_friction_row(island, rows, |problem_lo, problem_hi, _, want, _| {
-            (*problem_lo, *problem_hi) = (-want, want);
+        each_friction_row(island, rows, |lo, hi, _, want, _| {
+            if hi.is_infinite() {
+                (*lo, *hi) = (-want, want);
+            }
         });
     }
     matters
@@ -128,29 +145,29 @@ pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settin
 /// How far the normal impulses are from those that set the friction bounds (N·s).
 pub fn friction_shift(island: &mut Island, rows: &Rows) -> f64 {
     let mut shift = 0.0f64;
-    each_friction_row(island, rows, |_, hi, _, want, mu| shift = shift.max((want - *hi).abs() / mu));
+    each_friction_row(island, rows, |_, hi, _, want, mu| {
+        if hi.is_finite() {
+            shift = shift.max((want - *hi).abs() / mu);
+        }
+    });
     shift
 }
 
-/// Did the bounds move, for rows that sit at them or would not fit the new ones?
+/// Does the friction of new points, which nothing bounds yet, exceed μ λₙ by a share of the island's friction that matters?
 fn bounds_matter(island: &mut Island, rows: &Rows, tolerance: f64) -> bool {
-    let (mut moved, mut sum) = (0.0, 0.0);
-    each_friction_row(island, rows, |_, hi, (lambda, label), want, _| {
-        sum += want.max(*hi);
-        if label != Label::Free || lambda.abs() > want {
-            moved += (want - *hi).abs();
+    let (mut beyond, mut sum) = (0.0, 0.0);
+    each_friction_row(island, rows, |_, hi, lambda, want, _| {
+        sum += want;
+        if hi.is_infinite() {
+            beyond += (lambda.abs() - want).max(0.0);
         }
     });
-    moved > tolerance * sum
+    beyond > tolerance * sum
 }
 
 /// Calls `f` with the bounds, the impulse, the bound by the present normal impulse, and the coefficient of every
 /// friction row.
-fn each_friction_row(
-    island: &mut Island,
-    rows: &Rows,
-    mut f: impl FnMut(&mut f64, &mut f64, (f64, Label), f64, f64),
-) {
+fn each_friction_row(island: &mut Island, rows: &Rows, mut f: impl FnMut(&mut f64, &mut f64, f64, f64, f64)) {
     let (problem, solution) = (&mut island.problem, &island.solution);
     for (k, &row) in island.rows.iter().enumerate() {
         let normal = rows.normal_of[row as usize];
@@ -161,6 +178,6 @@ fn each_friction_row(
         let normal = k - (row - normal) as usize;
         let mu = rows.friction[row as usize];
         let want = mu * solution.lambda[normal].max(0.0);
-        f(&mut problem.lo[k], &mut problem.hi[k], (solution.lambda[k], solution.labels[k]), want, mu);
+        f(&mut problem.lo[k], &mut problem.hi[k], solution.lambda[k], want, mu);
     }
 }

@@ -60,7 +60,7 @@ pub fn wake_islands(step: &mut Step<'_>) {
 /// Sleeping bodies that were pushed, moved, or lost a contact; all if sleeping is off or gravity changed.
 fn find_disturbed(step: &mut Step<'_>) -> Vec<bool> {
     let work = &mut *step.work;
-    let all = !step.settings.sleep || work.sleep_gravity != Some(step.settings.gravity);
+    let all = !step.settings.sleep || work.sleep_gravity.is_some_and(|g| g != step.settings.gravity);
     work.sleep_gravity = Some(step.settings.gravity);
     let mut disturbed = vec![all; work.bodies.len()];
     for entity in work.collision.disturbed.drain(..) {

@@ -55,6 +55,8 @@ pub struct ManifoldPoint {
     pub anchor_b: DVec3,
     /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).
     pub approach: f64,
+    /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.
+    pub load: f64,
     /// Steps it has lived.
     pub age: u32,
 }
@@ -69,6 +71,8 @@ pub struct Surface {
     pub restitution: f64,
     /// Compliance C of the normal rows (m/s per N·s).
     pub compliance: f64,
+    /// Compliance C of the friction rows (m/s per N·s).
+    pub friction_compliance: f64,
     /// Velocity of the surface of b over that of a that friction strives for (m/s, world axes): conveyor belts.
     pub velocity: DVec3,
     /// Radius (m) by which friction also resists spinning about the normal; zero for none.

@@ -7,8 +7,8 @@
 //!     tangents   |λ_t| ≤ μ λₙ                            (000 eq. 11, a box)
 //! ```
 //!
-//! The bound of a tangent comes from the normal impulse of the last step, zero for a point that is new; the solve stage
-//! looks again once the step's own λₙ is known (000 §8.2) and the report says how far λₙ had moved. A box is a cone only
+//! The bound of a tangent comes from the normal impulses of the last steps (their running mean), zero for a point that is
+//! new; the solve stage looks again once the step's own λₙ is known (000 §8.2) and the report says how far λₙ had moved. A box is a cone only
 //! along its axes, so the first tangent is laid along sliding, or along the friction that held in the last step.
 
 use super::{BodyView, Twist};
@@ -24,14 +24,14 @@ pub const STRIDE: u32 = 8;
 pub struct ContactRules {
     /// The step (s).
     pub dt: f64,
-    /// Compliance of friction rows.
-    pub friction_compliance: f64,
     /// Share of a penetration recovered in a step.
     pub correction: f64,
     /// Greatest velocity of recovery (m/s).
     pub max_recovery_speed: f64,
     /// Slower approaches do not bounce (m/s).
     pub bounce_threshold: f64,
+    /// Share by which the running mean of normal impulses follows the last step's; 1 is 000 eq. 11 to the letter.
+    pub load_follow: f64,
     /// Nearer than this (m) surfaces count as touching for a bounce.
     pub touch: f64,
 }
@@ -78,6 +78,9 @@ pub fn write_point(
     let key = |row: u32| first + row;
     let impulse = |row: u32| if is_new { 0.0 } else { last.lambda(first + row) };
     let pushed = impulse(0).max(0.0);
+    // A wedged body whose friction follows the last step alone sticks and slips by turns for ever; the mean settles.
+    point.load = if point.age <= 1 { pushed } else { point.load + rules.load_follow * (pushed - point.load) };
+    let load = point.load;
     let along = |dir: DVec3| [-Twist::at(arm_a, dir), Twist::at(arm_b, dir)];
     push(ContactRow {
         jacobian: along(n),
@@ -93,7 +96,7 @@ pub fn write_point(
     let rub = ContactRow {
         jacobian: [Twist::ZERO; 2],
         violation: 0.0,
-        compliance: rules.friction_compliance,
+        compliance: surface.friction_compliance,
         d: 0.0,
         hi: 0.0,
         friction: 0.0,
@@ -102,10 +105,10 @@ pub fn write_point(
         lambda: 0.0,
     };
     let mut rub = |jacobian: [Twist; 2], d: f64, friction: f64, row: u32, lambda: f64| {
-        push(ContactRow { jacobian, d, hi: friction * pushed, friction, key: key(row), lambda, ..rub });
+        push(ContactRow { jacobian, d, hi: friction * load, friction, key: key(row), lambda, ..rub });
     };
     let held = held_back(point, impulse(1), impulse(2));
-    let t = first_tangent(point, relative - surface.velocity, held, surface.friction * pushed);
+    let t = first_tangent(point, relative - surface.velocity, held, surface.friction * load);
     let s = n.cross(t);
     if surface.friction > 0.0 {
         rub(along(t), -surface.velocity.dot(t), surface.friction, 1, held.dot(t));

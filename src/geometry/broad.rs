@@ -61,6 +61,13 @@ pub enum Bounds {
     },
 }
 
+impl Bounds {
+    /// May things within these bounds touch?
+    pub fn meets(&self, other: &Bounds) -> bool {
+        near(self, other)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     order: u64,

@@ -54,17 +54,19 @@ fn read_body(
             Some(number) => {
                 collision.broad.set_order(number, order);
                 let record = &mut collision.colliders[number as usize];
-                if refresh(record, collider, slot, view)
-                    && let Some(bounds) = bounds(record, view, margin, dt)
-                {
-                    collision.broad.update(number, bounds);
+                if refresh(record, collider, slot, view) {
+                    record.bounds = bounds(record, view, margin, dt);
+                    if let Some(bounds) = record.bounds {
+                        collision.broad.update(number, bounds);
+                    }
                 }
             }
             None => {
-                let record = new_record(entity, slot, k as u32, collider, view);
-                // A shape whose box is not finite cannot be met; half-spaces have none by nature.
-                let bounds = bounds(&record, view, margin, dt)
-                    .unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
+                let mut record = new_record(entity, slot, k as u32, collider, view);
+                record.bounds = bounds(&record, view, margin, dt);
+                // A shape whose box is not finite cannot be met; it waits as a point.
+                let bounds =
+                    record.bounds.unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
                 let number = collision.broad.insert(order, bounds, is_movable(view));
                 if collision.colliders.len() <= number as usize {
                     collision.colliders.push(record);
@@ -87,6 +89,7 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         slot,
         index,
         shape: collider.shape.clone(),
+        bounds: None,
         core: collider.shape.clone(),
         position: DVec3::NAN,
         rotation: view.rotation,

@@ -39,7 +39,7 @@ pub fn find_points(step: &mut Step<'_>) {
             motion.find(a, b, scratch, found);
             place(pair, a, b, bodies, found, &motion);
             if !pair.points.is_empty() {
-                pair.surface = Some(meet(a, b, settings));
+                pair.surface = Some(meet(a, b, bodies, settings));
             }
         }
     });
@@ -48,7 +48,10 @@ pub fn find_points(step: &mut Step<'_>) {
 fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
     let moves = |r: &ColliderRecord| bodies.view[r.slot as usize].kind == BodyKind::Dynamic;
     let (f, g) = (a.filter, b.filter);
+    // The tree's boxes are fat by an amount that depends on the past; what counts is where things can be now.
+    let near = || matches!((&a.bounds, &b.bounds), (Some(x), Some(y)) if x.meets(y));
     a.slot != b.slot
+        && near()
         && (moves(a) || moves(b) || a.sensor || b.sensor)
         && !bodies.quarantined[a.slot as usize]
         && !bodies.quarantined[b.slot as usize]
@@ -57,12 +60,18 @@ fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
 }
 
 /// How two materials meet.
-fn meet(a: &ColliderRecord, b: &ColliderRecord, settings: &Settings) -> Surface {
+fn meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings) -> Surface {
     let (m, n) = (&a.material, &b.material);
+    let mass = |r: &ColliderRecord| match bodies.view[r.slot as usize].kind {
+        BodyKind::Dynamic => bodies.view[r.slot as usize].mass,
+        _ => f64::INFINITY,
+    };
+    let mass = mass(a).min(mass(b)).min(1e12);
     Surface {
         friction: (m.friction.max(0.0) * n.friction.max(0.0)).sqrt(),
         restitution: m.restitution.max(n.restitution).clamp(0.0, 1.0),
-        compliance: settings.contact_compliance,
+        compliance: settings.contact_compliance / mass,
+        friction_compliance: settings.friction_compliance / mass,
         velocity: DVec3::ZERO,
         torsion_radius: m.torsion_radius.max(n.torsion_radius).max(0.0),
         rolling_radius: m.rolling_radius.max(n.rolling_radius).max(0.0),
@@ -96,7 +105,10 @@ impl Motion {
             if w > 0.0 { w.min(2.0) * r.reach } else { 0.0 }
         };
         let fall = settings.gravity.length() * dt * dt;
-        let way = relative.length() + turn(va, a) + turn(vb, b) + fall;
+        // Two bodies that move together may part in this very step, when something stops one of them: so each counts
+        // with its own speed, not only with the relative one.
+        let way = (va.linear_velocity.length() + vb.linear_velocity.length()) * dt;
+        let way = way + turn(va, a) + turn(vb, b) + fall;
         let size = |v: &BodyView, r: &ColliderRecord| match v.kind {
             BodyKind::Dynamic => (0.5 * r.thickness).max(0.1 * r.reach),
             _ => f64::INFINITY,
@@ -151,9 +163,12 @@ fn place(
         if point.separation > motion.reach {
             arm_b -= motion.relative * (point.separation / approach).min(1.0);
         }
-        let turning = va.angular_velocity.cross(arm_a) - vb.angular_velocity.cross(arm_b);
-        let closing = approach + motion.dt * point.normal.dot(turning);
-        if point.separation > motion.margin + 1.5 * closing.max(0.0) + motion.fall {
+        let speed = |v: &BodyView, arm: DVec3| {
+            motion.dt * point.normal.dot(v.linear_velocity + v.angular_velocity.cross(arm))
+        };
+        let (forward, back) = (speed(va, arm_a), -speed(vb, arm_b));
+        let closing = (forward + back).max(forward).max(back);
+        if point.separation > motion.margin + closing.max(0.0) + motion.fall {
             continue;
         }
         pair.points.push(ManifoldPoint {
@@ -166,6 +181,7 @@ fn place(
             anchor_a: va.rotation.inverse() * arm_a,
             anchor_b: vb.rotation.inverse() * arm_b,
             approach: 0.0,
+            load: 0.0,
             age: 0,
         });
     }
@@ -194,6 +210,7 @@ fn adopt(pair: &mut Pair, within: f64) {
             point.key = before.key;
             point.tangent = before.tangent;
             point.approach = before.approach;
+            point.load = before.load;
             point.age = before.age.saturating_add(1);
         }
     }

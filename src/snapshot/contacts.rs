@@ -1,0 +1,113 @@
+//! Contacts in a snapshot. They are the engine's own entities, so they are written whole and spawned again.
+
+use super::{Reader, SnapshotError, Writer};
+use crate::components::*;
+use glam::DVec3;
+use hecs::{Entity, World};
+
+/// A contact with all its components.
+pub(super) struct SavedContact {
+    contact: Contact,
+    surface: Surface,
+    points: Vec<ManifoldPoint>,
+    rows: Vec<RowImpulse>,
+}
+
+/// Writes all contacts, sorted by who they are.
+pub(super) fn write(world: &World, out: &mut Writer) {
+    let mut query = world.query::<(&Contact, &Manifold, &Surface, &RowImpulses)>();
+    let mut all: Vec<_> = query.iter().collect();
+    let name = |c: &Contact| (c.a.to_bits(), c.collider_a, c.b.to_bits(), c.collider_b);
+    all.sort_unstable_by_key(|(contact, ..)| name(contact));
+    out.u32(all.len() as u32);
+    for (contact, manifold, surface, impulses) in all {
+        out.u64(contact.a.to_bits().get());
+        out.u64(contact.b.to_bits().get());
+        out.u32(contact.collider_a);
+        out.u32(contact.collider_b);
+        out.u32(
+            u32::from(contact.sensor) | u32::from(contact.touching) << 1 | u32::from(surface.enabled) << 2,
+        );
+        for number in [
+            surface.friction,
+            surface.restitution,
+            surface.compliance,
+            surface.friction_compliance,
+            surface.torsion_radius,
+            surface.rolling_radius,
+        ] {
+            out.f64(number);
+        }
+        out.vec3(surface.velocity);
+        out.u32(manifold.points.len() as u32);
+        for point in &manifold.points {
+            out.u32(point.key);
+            out.u32(point.age);
+            out.f64(point.separation);
+            out.f64(point.approach);
+            out.f64(point.load);
+            for v in [point.normal, point.arm_a, point.arm_b, point.tangent, point.anchor_a, point.anchor_b] {
+                out.vec3(v);
+            }
+        }
+        out.rows(&impulses.0);
+    }
+}
+
+/// Reads what [`write`] wrote.
+pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, SnapshotError> {
+    input.list(84, |input| {
+        let (a, b) = (input.entity()?, input.entity()?);
+        let (collider_a, collider_b, flags) = (input.u32()?, input.u32()?, input.u32()?);
+        let contact =
+            Contact { a, b, collider_a, collider_b, sensor: flags & 1 != 0, touching: flags & 2 != 0 };
+        let surface = Surface {
+            friction: input.f64()?,
+            restitution: input.f64()?,
+            compliance: input.f64()?,
+            friction_compliance: input.f64()?,
+            torsion_radius: input.f64()?,
+            rolling_radius: input.f64()?,
+            velocity: input.vec3()?,
+            enabled: flags & 4 != 0,
+        };
+        let points = input.list(176, point)?;
+        let rows = input.list(12, Reader::row)?;
+        Ok(SavedContact { contact, surface, points, rows })
+    })
+}
+
+fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
+    let (key, age, separation) = (input.u32()?, input.u32()?, input.f64()?);
+    let (approach, load) = (input.f64()?, input.f64()?);
+    let mut vectors = [DVec3::ZERO; 6];
+    for v in &mut vectors {
+        *v = input.vec3()?;
+    }
+    let [normal, arm_a, arm_b, tangent, anchor_a, anchor_b] = vectors;
+    Ok(ManifoldPoint {
+        key,
+        normal,
+        separation,
+        arm_a,
+        arm_b,
+        tangent,
+        anchor_a,
+        anchor_b,
+        approach,
+        load,
+        age,
+    })
+}
+
+/// Makes the world's contacts those of the snapshot.
+pub(super) fn apply(saved: &[SavedContact], world: &mut World) {
+    let present: Vec<Entity> = world.query_mut::<Entity>().with::<&Contact>().into_iter().collect();
+    for entity in present {
+        let _ = world.despawn(entity);
+    }
+    for s in saved {
+        let manifold = Manifold { points: s.points.clone() };
+        world.spawn((s.contact, manifold, s.surface, RowImpulses(s.rows.clone())));
+    }
+}
