@@ -1,7 +1,7 @@
 // The strip of plots: drawn once, with a cursor on top that follows the frame.
 
 const SERIES = ["#d2552c", "#3b82b0", "#4c9f70", "#a06cb4", "#c99a2e", "#6b7c93", "#c2587f", "#4aa5a0", "#8a7a5c", "#7d8f3f"];
-const SYSTEMS = ["#4878a8", "#6aa6c9", "#8fc1b5", "#b9d08b", "#ecc46a", "#e8954e", "#d4623f", "#a8485a", "#7a4a7d", "#56598f", "#8792a8", "#b3a58d"];
+const SYSTEMS = ["#4a86b8", "#e8954e", "#6fb59a", "#d4623f", "#ecc46a", "#7f6fb0", "#b9d08b", "#a8485a"];
 
 function number(x, digits = 3) {
   if (!(x === x)) return "–";
@@ -29,8 +29,9 @@ function plotDefinitions(recordings) {
   if (many) {
     list.push({ name: "time", title: "Time per step, ms", lines: each(r => r.stat.step_ms), floor: 0, format: x => `${number(x)} ms` });
   } else if (first.systems.length) {
-    const order = first.systems.map((_, k) => k);
-    list.push({ name: "time", title: "Time per system", stack: order.map(k => ({ values: first.timing[k], label: first.systems[k], color: SYSTEMS[k % SYSTEMS.length] })),
+    // The colours go to those that take the most; the rest is grey.
+    const total = first.timing.map(t => t.reduce((s, v) => s + v, 0)), rank = total.map(t => total.filter(u => u > t).length);
+    list.push({ name: "time", title: "Time per system", stack: first.systems.map((label, k) => ({ values: first.timing[k], label, color: SYSTEMS[rank[k]] || "#9aa1ab" })),
       floor: 0, format: x => `${number(x)} ms` });
   }
   if (some("residual")) list.push({ name: "residual", title: "Residual", lines: each(r => r.stat.residual), log: true, least: 1e-16, format: x => number(x, 2) });
@@ -190,16 +191,18 @@ class Plot {
 
   /** Names of the lines, or of the systems that take the most. */
   labels(g, w, soft, paper) {
-    let list = this.lines ? (this.lines.length > 1 ? this.lines : []) : [...this.stack];
+    let list = this.lines ? (this.lines.length > 1 ? [...this.lines] : []) : [...this.stack];
     if (this.stack) {
       const sum = l => l.values.reduce((s, v) => s + v, 0);
       list = list.sort((a, b) => sum(b) - sum(a)).slice(0, 4);
     }
+    // As many as fit, the most important first; drawn from the right.
+    let room = w - 44;
+    list = list.filter(({ label }) => (room -= g.measureText(label).width + 18) > 0);
     let x = w;
     g.textAlign = "right";
-    for (const { label, color } of [...list].reverse()) {
+    for (const { label, color } of list.reverse()) {
       const width = g.measureText(label).width;
-      if (x - width < 44) break;
       g.fillStyle = paper; g.globalAlpha = 0.75; g.fillRect(x - width - 14, 0, width + 16, 13); g.globalAlpha = 1;
       g.fillStyle = soft; g.fillText(label, x, 10);
       g.fillStyle = color; g.fillRect(x - width - 11, 3, 8, 8);
