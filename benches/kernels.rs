@@ -38,18 +38,27 @@ fn cpu_seconds(begin: Instant) -> f64 {
     nanoseconds.map_or_else(|| begin.elapsed().as_secs_f64(), |n| 1e-9 * n)
 }
 
-/// Microseconds of computing, the least of three runs: for runs so long that the machine does other things meanwhile.
-fn fastest_cpu(mut run: impl FnMut()) -> f64 {
+/// Microseconds of computing per run, over enough runs for the coarse clock of the system: what the machine does
+/// meanwhile does not count.
+fn average_cpu(mut run: impl FnMut()) -> f64 {
+    run();
     let begin = Instant::now();
-    let mut best = f64::INFINITY;
+    let start = cpu_seconds(begin);
     let mut runs = 0;
-    while runs < 3 || (runs < 1000 && begin.elapsed().as_secs_f64() < 0.3) {
-        let start = cpu_seconds(begin);
+    loop {
         run();
-        best = best.min(cpu_seconds(begin) - start);
         runs += 1;
+        let spent = cpu_seconds(begin) - start;
+        if spent > 0.4 {
+            return 1e6 * spent / runs as f64;
+        }
     }
-    1e6 * best
+}
+
+/// The fastest run if it is short, computing time if it is too long to be left alone by a busy machine.
+fn undisturbed(mut run: impl FnMut()) -> f64 {
+    let shortest = fastest(0.1, &mut run);
+    if shortest < 1000.0 { shortest } else { shortest.min(average_cpu(run)) }
 }
 
 /// A problem with its index set, factored once.
@@ -173,13 +182,13 @@ impl Times {
         let tiny = generate::chain(1, 1.0, 1e-8);
         let mut ready = Ready::new(problem, labels.to_vec(), MixedOptions::default());
         for _ in 0..5 {
-            t.baseline = t.baseline.min(fastest(0.1, || _ = black_box(base.pivot(labels))));
+            t.baseline = t.baseline.min(undisturbed(|| _ = black_box(base.pivot(labels))));
             let forget = |r: &mut Ready| _ = r.system.load(&tiny);
             t.analysis =
                 t.analysis.min(fastest_after(0.03, &mut ready, forget, |r| _ = r.system.load(problem)));
             ready.refactor_all();
-            t.full = t.full.min(fastest(0.03, || ready.refactor_all()));
-            t.bounded = t.bounded.min(fastest(0.03, || ready.refactor_bounded()));
+            t.full = t.full.min(undisturbed(|| ready.refactor_all()));
+            t.bounded = t.bounded.min(undisturbed(|| ready.refactor_bounded()));
             t.solve = t.solve.min(fastest(0.03, || ready.solve(0)));
             t.flip = t.flip.min(fastest(0.03, || ready.flip_one()));
             ready.labels.copy_from_slice(labels);
@@ -277,7 +286,7 @@ fn print_fit(name: &str, target: f64, problems: &[RowProblem]) {
         let mut fresh = MixedSystem::default();
         fresh.load(problem);
         let analysis = cpu_seconds(begin) - start;
-        let time = fastest_cpu(|| {
+        let time = average_cpu(|| {
             ready.refactor_all();
             ready.solve(0);
         });

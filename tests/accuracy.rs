@@ -67,10 +67,10 @@ fn residual(problem: &RowProblem, labels: &[Label], r_v: &[f64], x: &Reference) 
             rl[row] = rl[row].add_scaled(-problem.compliance[row], x.lambda[row]);
             for (k, &body) in problem.bodies_of(block).iter().enumerate() {
                 let j = problem.jacobian_of(block, r, k as u32);
-                for c in 0..6 {
+                for (c, j) in j.iter().enumerate() {
                     let at = 6 * body as usize + c;
-                    rl[row] = rl[row].add_scaled(-j[c], x.v[at]);
-                    rv[at] = rv[at].add_scaled(j[c], x.lambda[row]);
+                    rl[row] = rl[row].add_scaled(-j, x.v[at]);
+                    rv[at] = rv[at].add_scaled(*j, x.lambda[row]);
                 }
             }
         }

@@ -1,15 +1,17 @@
 //! Dense kernels of the multifrontal factorization, in four lanes.
 //!
-//! One source, two instruction sets: the kernels are written once over [`Lanes`] and compiled for plain Rust
+//! One source, two instruction sets: the kernels are written once over `Lanes` and compiled for plain Rust
 //! (multiply, then add: the same bits on every machine) and for AVX2 with fused multiply–add (chosen at run
 //! time). Everything is column-major; leading dimensions are multiples of four and padding rows are zero,
 //! so no kernel has a remainder loop. What lies above the diagonal of a panel is scratch.
 //!
 //! A panel holds unit-lower L of A = L D Lᵀ; `w` holds L D, which is the other factor of every update.
 
-// Measured on fronts of 24 columns and 48 rows: 3.5 times the speed of bounds-checked slices over the same
-// lanes (`cargo bench --bench kernels -- --table`), because the tiles live in registers.
+// What it buys: tiles live in registers and no index is checked inside a loop; the numeric phase reaches 44 % of the
+// machine's dense peak on rock piles (`cargo bench --bench kernels -- --table`, last column).
 #![allow(unsafe_code)]
+// A matrix in a kernel is a pointer and a stride.
+#![allow(clippy::too_many_arguments)]
 
 pub use super::kernels_lanes::{Isa, Kernels};
 pub use super::kernels_rows::*;

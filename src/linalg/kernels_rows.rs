@@ -2,6 +2,7 @@
 
 // As in `kernels`: the sums live in registers.
 #![allow(unsafe_code)]
+#![allow(clippy::too_many_arguments)]
 
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 

@@ -4,6 +4,7 @@
 
 // As in `kernels`: the fronts' kernels are inlined into one loop under one instruction set.
 #![allow(unsafe_code)]
+#![allow(clippy::too_many_arguments)]
 
 use super::kernels::{Shape, backward_kernel, forward_kernel};
 use super::kernels_lanes::{Isa, Lanes, dispatch};

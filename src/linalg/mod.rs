@@ -6,6 +6,8 @@
 
 // Matrix letters of the papers are capital; they stay so inside linear algebra.
 #![allow(non_snake_case)]
+// Loops over several arrays by one row or lane number read like the equations they come from.
+#![allow(clippy::needless_range_loop)]
 
 pub mod dense;
 pub mod dissection;
