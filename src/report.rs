@@ -150,6 +150,8 @@ pub struct StepReport {
     pub kinetic: f64,
     /// Potential energy of gravity (J).
     pub potential: f64,
+    /// Joints that broke in this step; they carry `Broken` from now on.
+    pub broken: Vec<Entity>,
     /// Bodies in quarantine.
     pub quarantined: u32,
     /// What the world's data made the engine do; at most [`StepReport::MOST_TROUBLES`] are kept.

@@ -173,6 +173,10 @@ pub struct ConstraintBlock {
     pub entry: u32,
     /// May it be folded into the body blocks?
     pub fold: bool,
+    /// Place of the constraint's last body among its slots: the one whose force is reported.
+    pub last: u32,
+    /// From that body's centre of mass to the point at which its force is reported.
+    pub lever: DVec3,
 }
 
 /// All rows of a step, as arrays. Bodies are slots; fixed and kinematic ones are included here.
@@ -268,6 +272,19 @@ pub struct Island {
     pub friction_shift: f64,
     /// How it is cut and solved.
     pub cut: IslandCut,
+    /// Memory of the projection, where it is asked for.
+    pub projection: Projection,
+}
+
+/// An island's problem once more, for positions in place of velocities.
+#[derive(Default)]
+pub struct Projection {
+    /// The problem in row form.
+    pub problem: RowProblem,
+    /// Solver with its factorization.
+    pub solver: RowSolver,
+    /// The answer: `v` holds displacements.
+    pub solution: Solution,
 }
 
 /// How an island is solved.

@@ -104,6 +104,8 @@ fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
         bodies: 2,
         entry: rows.jacobian.len() as u32,
         fold: true,
+        last: 1,
+        lever: DVec3::ZERO,
     });
     rows.body.extend(slots);
     rows.blocks.len() - 1

@@ -1,13 +1,14 @@
 //! Joints close where the bodies will be, not where the tangent leads.
 //!
-//! A row asks for φ + h J v⁺ = 0; the bodies turn meanwhile, and the joint is left open by e ≈ ½h²φ̈. Judged by the
-//! present velocity, e = φ(ahead) − φ − h J v goes into d, and the joint closes to the third order.
+//! A row asks for φ + h J v⁺ = 0; the bodies turn meanwhile, and the joint is left open by e ≈ ½h²φ̈. With the
+//! present velocity, e = φ(ahead) − φ − h J v goes into d, and the joint closes to a higher order.
 //!
 //! In the midpoint step φ stands at the half-way points, and the pose that is shown lies on the chord between two of
-//! them, ⅛h²φ̈ inside: ¾e would leave the joint closed there. The present velocity is a step old, and what it overstates
-//! drives the motion; ½e errs to the other side and takes a little energy instead of giving it. Measured on `chain_load`
-//! at one step a frame, ten seconds: with ¾ the joints open by 0.3 mm and the energy grows by 8e-4 of the fall, with ½ 0.7 mm
-//! and no growth, without 1.7 mm.
+//! them, ⅛h²φ̈ inside: ¾e would leave the joint closed there.
+//!
+//! The present velocity is a step old, and what it overstates drives the motion: half of e errs to the other side and takes
+//! a little energy instead of giving it. Foretelling the velocity by the last step's impulses was tried: better on
+//! chains, unstable wherever joints are redundant.
 
 use super::integrate::turned;
 use super::stiffness::unresolved;
@@ -28,7 +29,10 @@ pub fn look_ahead(step: &mut Step<'_>) {
     let mut ahead = std::mem::take(&mut step.work.bodies.ahead);
     let bodies = &step.work.bodies;
     ahead.clear();
-    ahead.extend((0..bodies.len()).map(|slot| advance(bodies, slot, dt)));
+    ahead.extend_from_slice(&bodies.view);
+    for (slot, view) in ahead.iter_mut().enumerate() {
+        advance(bodies, slot, view, dt);
+    }
     let rows = &mut step.work.rows;
     let mut block = 0;
     for gauge in &mut gauges {
@@ -45,23 +49,21 @@ pub fn look_ahead(step: &mut Step<'_>) {
     step.work.gauges = gauges;
 }
 
-/// The body after a step of its present velocity, which is kept in the result.
+/// Moves a body by a step of its velocity, which is kept in the result.
 ///
 /// Turning that the step cannot resolve (hω of the geometric stiffness above one) is noise from step to step, and its
 /// square would be fed back: that much of the angular velocity is left out.
-fn advance(bodies: &Bodies, slot: usize, dt: f64) -> BodyView {
-    let mut view = bodies.view[slot];
+fn advance(bodies: &Bodies, slot: usize, view: &mut BodyView, dt: f64) {
     if let Some(k) = bodies.stiffness.get(slot).filter(|_| view.is_dynamic()) {
-        view.angular_velocity *= 1.0 - unresolved(k, &view, dt);
+        view.angular_velocity *= 1.0 - unresolved(k, view, dt);
     }
     view.position += view.linear_velocity * dt;
     let half = turned(view.rotation, view.angular_velocity, 0.5 * dt);
     view.rotation = turned(half, view.angular_velocity, 0.5 * dt);
-    view
 }
 
 /// The row that was told about. Constraints are told in the order in which they wrote their rows.
-fn find(rows: &Rows, block: &mut usize, told: &Violation) -> Option<usize> {
+pub(super) fn find(rows: &Rows, block: &mut usize, told: &Violation) -> Option<usize> {
     let ahead = rows.blocks[*block..].iter().position(|b| b.entity == told.entity)?;
     *block += ahead;
     let range =

@@ -35,10 +35,13 @@ pub mod graph;
 pub mod guard;
 pub mod gyro;
 pub mod integrate;
+pub mod joint_forces;
 pub mod measure;
 pub mod motion;
 pub mod parallel;
 pub mod partition;
+pub mod project;
+pub mod refine;
 pub mod rows;
 pub mod sleep;
 pub mod solve;
@@ -79,11 +82,14 @@ pub fn step_pipeline() -> Pipeline {
         )
         .stage(IndexSets, "collect", solve::collect_impulses)
         .stage(IndexSets, "show partitions", partition::show_partitions)
+        .stage(Integrate, "refine", refine::solve_along_the_curve)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)
+        .stage(Integrate, "project", project::close_joints)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
+        .stage(Integrate, "joint forces", joint_forces::tell_joint_forces)
         .stage(Finish, "sleep", sleep::fall_asleep)
         .stage(Finish, "events", events::tell_contacts)
         .stage(Finish, "measure", measure::measure_step)

@@ -44,7 +44,14 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
             if !constraint.collide() {
                 forbid_contact(&mut step.work.jointed_pairs, &slots);
             }
-            let written = Written { entity, slots, rows: &scratch.rows, stiffness: &scratch.stiffness, last };
+            let written = Written {
+                entity,
+                slots,
+                rows: &scratch.rows,
+                stiffness: &scratch.stiffness,
+                last,
+                lever: constraint.anchor(bodies) - bodies.last().map_or(glam::DVec3::ZERO, |b| b.position),
+            };
             if written.store(&mut step.work.rows, step.settings, step.dt) {
                 step.report.joints += 1;
             } else {
@@ -147,6 +154,8 @@ struct Written<'a, const N: usize> {
     rows: &'a [Row<N>],
     stiffness: &'a [(usize, Stiffness)],
     last: &'a RowImpulses,
+    /// From the last body's centre of mass to the constraint's anchor.
+    lever: glam::DVec3,
 }
 
 impl<const N: usize> Written<'_, N> {
@@ -166,6 +175,8 @@ impl<const N: usize> Written<'_, N> {
             bodies: distinct(&self.slots).count() as u32,
             entry: out.jacobian.len() as u32,
             fold: false,
+            last: distinct(&self.slots).position(|(_, s)| Some(&s) == self.slots.last()).unwrap_or(0) as u32,
+            lever: self.lever,
         });
         out.body.extend(distinct(&self.slots).map(|(_, slot)| slot));
         for row in self.rows {

@@ -29,12 +29,13 @@ pub fn sum_stiffness(step: &mut Step<'_>) {
         let unresolved: Vec<f64> =
             stiffness.iter().zip(view.iter()).map(|(k, v)| unresolved(k, v, step.dt)).collect();
         stiffness_damping.resize(view.len(), ([0.0; 9], [0.0; 3]));
-        for pair in work.rows.stiffness.chunk_by(|a, b| a.1 == b.0 && a.0 == b.1) {
-            if let [(a, b, of_a), (_, _, of_b)] = pair {
-                let (a, b) = (*a as usize, *b as usize);
-                let share = unresolved[a].min(unresolved[b]);
-                add_damping(stiffness_damping, view, [a, b], [of_a, of_b], share);
-            }
+        let mut entries = work.rows.stiffness.iter().peekable();
+        while let Some((a, b, of_a)) = entries.next() {
+            // A joint writes its two bodies one after the other; what has no partner is not damped.
+            let Some((_, _, of_b)) = entries.next_if(|e| a != b && e.0 == *b && e.1 == *a) else { continue };
+            let (a, b) = (*a as usize, *b as usize);
+            let share = unresolved[a].min(unresolved[b]);
+            add_damping(stiffness_damping, view, [a, b], [of_a, of_b], share);
         }
     }
 }

@@ -32,6 +32,7 @@ pub mod pgcg;
 pub mod pgs;
 pub mod pgs_sm;
 pub mod problem;
+pub mod redundancy;
 pub mod residual;
 pub mod row_solver;
 pub mod row_system;

@@ -1,0 +1,53 @@
+//! What joints carry, in N and N·m, and which of them give way.
+
+use crate::components::{Breakable, Broken, JointForce};
+use crate::schedule::Step;
+use crate::work::{ConstraintBlock, Rows};
+use glam::DVec3;
+
+/// Writes [`JointForce`] where it is asked for, and breaks what is overloaded.
+pub fn tell_joint_forces(step: &mut Step<'_>) {
+    let (dt, rows) = (step.dt, &step.work.rows);
+    let mut broken = Vec::new();
+    let mut query = step.world.query::<hecs::Or<&mut JointForce, &Breakable>>();
+    let mut wanted = query.view();
+    for block in rows.blocks.iter().filter(|b| !b.fold) {
+        let Some(wanted) = wanted.get_mut(block.entity) else { continue };
+        let carried = carried(rows, block, dt);
+        let (force, limits) = wanted.split();
+        if let Some(force) = force {
+            *force = carried;
+        }
+        if limits.is_some_and(|b| carried.force.length() > b.force || carried.torque.length() > b.torque) {
+            broken.push((block.entity, carried));
+        }
+    }
+    drop(wanted);
+    drop(query);
+    for (entity, by) in broken {
+        // The entity was in the query above, so it exists.
+        let _ = step.world.insert_one(entity, Broken { by });
+        step.report.broken.push(entity);
+    }
+}
+
+/// Force and torque on the constraint's last body, about its anchor.
+fn carried(rows: &Rows, block: &ConstraintBlock, dt: f64) -> JointForce {
+    let (mut force, mut torque) = (DVec3::ZERO, DVec3::ZERO);
+    for row in 0..block.rows {
+        let lambda = rows.lambda[(block.row + row) as usize] / dt;
+        let j = &rows.jacobian[(block.entry + row * block.bodies + block.last) as usize];
+        force += DVec3::new(j[0], j[1], j[2]) * lambda;
+        torque += DVec3::new(j[3], j[4], j[5]) * lambda;
+    }
+    JointForce { force, torque: torque - block.lever.cross(force) }
+}
+
+impl crate::Physics {
+    /// How many rows of two-sided joints depended on others in the last step: what a mechanism is over-constrained by.
+    ///
+    /// Their forces are shared as equals (least sum of squares). Works out a rank, so it is for a look, not for every step.
+    pub fn redundant_rows(&self) -> usize {
+        self.work.islands.iter().map(|i| crate::solver::redundancy::redundant_rows(&i.problem)).sum()
+    }
+}

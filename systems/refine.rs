@@ -1,0 +1,86 @@
+//! Solving a step again along the curve that the bodies really take.
+//!
+//! With φ₀ at the pose of the rows, φ₁ at the pose after the step and φ₂ at the pose of the next rows, both for the velocity
+//! just found, φ₁ + ½(φ₂ − φ₀) goes into d and the islands whose joints would be open are solved once more: Newton on the
+//! joints' closing, with the same J. Nothing is foretold from the last step, so nothing can be driven by it.
+
+use super::curvature::find;
+use super::drift::fly;
+use crate::constraint::BodyView;
+use crate::schedule::Step;
+use crate::settings::Integrator;
+use crate::work::{Bodies, Island, Rows};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Solves islands again whose joints would be open.
+pub fn solve_along_the_curve(step: &mut Step<'_>) {
+    for _ in 0..step.settings.refine {
+        let (shift, open) = openings(step);
+        let work = &mut *step.work;
+        let (dt, tolerance) = (step.dt, step.settings.refine_tolerance);
+        let again = |island: &Island| island.rows.iter().any(|&i| open[i as usize] > tolerance);
+        work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
+            for (k, &i) in island.rows.iter().enumerate() {
+                island.problem.d[k] += shift[i as usize] / dt;
+            }
+            island.stats = island.solver.solve(&island.problem, &mut island.solution);
+        });
+        for island in work.islands.iter().filter(|i| again(i)) {
+            bring_back(island, &mut work.bodies, &mut work.rows);
+            step.report.factorizations += island.stats.factorizations;
+        }
+        if !work.islands.iter().any(again) {
+            return;
+        }
+    }
+}
+
+fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
+    for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact(6)) {
+        bodies.velocity[slot as usize] = [DVec3::new(v[0], v[1], v[2]), DVec3::new(v[3], v[4], v[5])];
+    }
+    for (k, &row) in island.rows.iter().enumerate() {
+        rows.lambda[row as usize] = island.solution.lambda[k];
+        rows.label[row as usize] = island.solution.labels[k];
+    }
+}
+
+/// For every row that bends: what to add to φ, and how far it would be open after the step.
+fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
+    let midpoint = step.settings.integrator == Integrator::Midpoint;
+    let (n, dt) = (step.work.rows.len(), step.dt);
+    let (mut shift, mut open) = (vec![0.0; n], vec![0.0; n]);
+    let mut poses = std::mem::take(&mut step.work.bodies.ahead);
+    let mut gauges = std::mem::take(&mut step.work.gauges);
+    let (bodies, rows) = (&step.work.bodies, &step.work.rows);
+    poses.clear();
+    poses.extend((0..bodies.len()).map(|slot| with_new_velocity(bodies, slot)));
+    let passes: &[(f64, f64)] = if midpoint { &[(0.5, 1.0), (0.5, 0.5)] } else { &[(1.0, 1.0)] };
+    for (pass, &(part, weight)) in passes.iter().enumerate() {
+        poses.iter_mut().for_each(|view| fly(view, part * dt));
+        let mut block = 0;
+        for gauge in &mut gauges {
+            gauge(step.world, bodies, &poses, &mut |told| {
+                let Some(i) = find(rows, &mut block, &told).filter(|&i| rows.bends[i]) else { return };
+                shift[i] += weight * told.violation;
+                if pass == 0 {
+                    open[i] = told.violation.abs();
+                } else {
+                    shift[i] -= weight * rows.violation[i];
+                }
+            });
+        }
+    }
+    step.work.gauges = gauges;
+    step.work.bodies.ahead = poses;
+    (shift, open)
+}
+
+fn with_new_velocity(bodies: &Bodies, slot: usize) -> BodyView {
+    let mut view = bodies.view[slot];
+    if bodies.is_dynamic(slot as u32) {
+        [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot];
+    }
+    view
+}
