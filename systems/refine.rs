@@ -6,6 +6,7 @@
 
 use super::curvature::find;
 use super::drift::fly;
+use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
@@ -63,9 +64,10 @@ fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
         for gauge in &mut gauges {
             gauge(step.world, bodies, &poses, &mut |told| {
                 let Some(i) = find(rows, &mut block, &told).filter(|&i| rows.bends[i]) else { return };
+                let weight = weight * resolved(bodies, rows, block, dt);
                 shift[i] += weight * told.violation;
                 if pass == 0 {
-                    open[i] = told.violation.abs();
+                    open[i] = weight * told.violation.abs();
                 } else {
                     shift[i] -= weight * rows.violation[i];
                 }
@@ -75,6 +77,19 @@ fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
     step.work.gauges = gauges;
     step.work.bodies.ahead = poses;
     (shift, open)
+}
+
+/// How much of the turning of a constraint's bodies the step resolves. Between two links of a taut chain there is next to
+/// nothing to follow, and following the noise would take away the margin that geometric stiffness gives.
+fn resolved(bodies: &Bodies, rows: &Rows, block: usize, dt: f64) -> f64 {
+    let block = &rows.blocks[block];
+    let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+    let moving = slots.iter().filter(|&&slot| bodies.is_dynamic(slot));
+    let noise = moving.map(|&slot| match bodies.stiffness.get(slot as usize) {
+        Some(k) => unresolved(k, &bodies.view[slot as usize], dt),
+        None => 0.0,
+    });
+    1.0 - noise.fold(1.0, f64::min)
 }
 
 fn with_new_velocity(bodies: &Bodies, slot: usize) -> BodyView {
