@@ -187,7 +187,7 @@ impl Engine {
             max_pivots: settings.warm_pivots,
             target: settings.target,
             progress: 0.9,
-            first_share: if self.pivoting_failed { 0.02 } else { 1.0 },
+            first_share: if self.pivoting_failed { 0.05 } else { 1.0 },
             ..PivotSettings::default()
         };
         let warm = bpp::pivot(system, start, &pivot_settings, &mut self.pivots, &mut self.best);
@@ -258,8 +258,8 @@ impl Engine {
         stats: &mut SolveStats,
     ) {
         let scale = residual::scale(system.b());
-        let crossover = PivotSettings {
-            max_pivots: settings.crossover_pivots,
+        let mut crossover = PivotSettings {
+            max_pivots: 3.min(settings.crossover_pivots),
             target: 1e-3 * settings.target,
             progress: 1.0,
             ..PivotSettings::default()
@@ -267,6 +267,9 @@ impl Engine {
         let mut run = ipm::Run::new(system, ipm_settings, &mut self.ipm);
         loop {
             let pause = run.proceed(system, ipm_settings, &mut self.ipm, &mut self.best);
+            if pause != Pause::Settled {
+                crossover.max_pivots = settings.crossover_pivots;
+            }
             let labels = self.ipm.labels();
             let polish = bpp::pivot(system, labels, &crossover, &mut self.pivots, &mut self.best);
             stats.pivots += polish.pivots;

@@ -14,7 +14,10 @@
 //! The products g z are energies, so they compare across rows of any unit.
 
 use super::Label;
+mod run;
 mod side;
+
+pub use run::{Pause, Run};
 
 use super::bpp::Best;
 use super::index_sets::is_held;
@@ -48,6 +51,7 @@ impl Default for IpmSettings {
 pub struct IpmMemory {
     sides: [Side; 2],
     active: Vec<bool>,
+    /// Rows set aside.
     narrow: Vec<u32>,
     /// Share of rd that the direction at hand removes.
     share: f64,
@@ -58,116 +62,13 @@ pub struct IpmMemory {
     shift: Vec<f64>,
     dl: Vec<f64>,
     e: Vec<f64>,
-    sort: Vec<f64>,
     clamped: Vec<f64>,
     slack: Vec<f64>,
     labels: Vec<Label>,
+    previous: Vec<Label>,
+    /// Labels that changed in the last iteration.
+    changes: usize,
 }
-
-/// A run of the interior point from a cold start, which may be asked to go on.
-///
-/// The start guesses the size of the impulses from b. Jammed and nearly redundant rows answer with
-/// impulses many decades larger; a step that finds this out leaves the neighbourhood of the central
-/// path and the run starts again, once or twice, from impulses of that size.
-#[derive(Debug)]
-pub struct Run {
-    bounds: usize,
-    first_mu: f64,
-    scale: f64,
-    restarts: u32,
-    stall: Stall,
-    /// Below this residual a worsening step is believed to be round-off.
-    near: f64,
-    /// Iterations so far.
-    pub iterations: u32,
-}
-
-/// Why a run came back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pause {
-    /// The residual reached the target.
-    Arrived,
-    /// The labels may be final; going on is possible.
-    Settled,
-    /// Nothing more to be had: iterations spent, no progress, or numbers broke down.
-    Spent,
-}
-
-impl Run {
-    /// Places the starting point.
-    pub fn new<S: PivotSystem>(system: &mut S, settings: &IpmSettings, memory: &mut IpmMemory) -> Self {
-        let bounds = memory.start(system, settings.start_margin, 0.0);
-        let scale = residual::scale(system.b());
-        Run {
-            bounds,
-            first_mu: memory.mu(bounds),
-            scale,
-            restarts: 0,
-            stall: Stall::default(),
-            near: NEAR * scale,
-            iterations: 0,
-        }
-    }
-
-    /// Iterates until there is something to say; the best point goes into `best` (which is not reset).
-    pub fn proceed<S: PivotSystem>(
-        &mut self,
-        system: &mut S,
-        settings: &IpmSettings,
-        memory: &mut IpmMemory,
-        best: &mut Best,
-    ) -> Pause {
-        loop {
-            let r = memory.residual(system, best);
-            if r <= settings.target * self.scale {
-                return Pause::Arrived;
-            }
-            let mu = memory.mu(self.bounds);
-            let vanished = !mu.is_finite() || (self.bounds > 0 && mu <= 1e-40);
-            if vanished || self.iterations >= settings.max_iterations || self.stall.is_over(r) {
-                return Pause::Spent;
-            }
-            self.iterations += 1;
-            let Some((primal, dual)) = memory.newton_step(system, settings, self.bounds, mu) else {
-                return Pause::Spent;
-            };
-            // Close to the end a step that makes things worse may be round-off, and the labels at hand
-            // be the right ones. Whoever goes on regardless hears of it again a decade further down.
-            if r <= self.near && memory.worsens(system.diagonal(), self.bounds, primal, dual) {
-                self.near = 0.1 * r;
-                return Pause::Settled;
-            }
-            self.take_step(system, memory, mu, primal, dual);
-        }
-    }
-
-    /// Advances, or starts again from larger impulses if the step leaves the central path.
-    fn take_step<S: PivotSystem>(
-        &mut self,
-        system: &mut S,
-        memory: &mut IpmMemory,
-        mu: f64,
-        primal: f64,
-        dual: f64,
-    ) {
-        let next = memory.mu_after(self.bounds, primal, dual);
-        if next > LOST * mu.max(self.first_mu) && self.restarts < MAX_RESTARTS {
-            self.restarts += 1;
-            let size = memory.impulse_size(system, primal);
-            self.bounds = memory.start(system, 1.0, size);
-            self.first_mu = memory.mu(self.bounds);
-            self.stall = Stall::default();
-        } else {
-            memory.advance(primal, dual);
-        }
-    }
-}
-
-/// A step that multiplies μ by this has left the central path for good.
-const LOST: f64 = 1e3;
-
-/// Relative residual below which a step that does not improve the point ends the run.
-const NEAR: f64 = 1e-5;
 
 /// A step shorter than this is spent on centring instead.
 const JAMMED: f64 = 0.1;
@@ -177,30 +78,7 @@ const JAMMED: f64 = 0.1;
 const KEEP: f64 = 0.995;
 
 /// Width of a box, relative to the typical impulse, below which its row is set aside.
-const NARROW: f64 = 1e-6;
-
-/// Starts beyond the first one.
-const MAX_RESTARTS: u32 = 3;
-
-/// Watches for the end of visible progress.
-#[derive(Debug, Default)]
-struct Stall {
-    lowest: Option<f64>,
-    since: u32,
-}
-
-impl Stall {
-    /// No lower residual for twenty iterations.
-    fn is_over(&mut self, r: f64) -> bool {
-        if self.lowest.is_none_or(|lowest| r < 0.9 * lowest) {
-            self.lowest = Some(r);
-            self.since = 0;
-        } else {
-            self.since += 1;
-        }
-        self.since >= 20
-    }
-}
+const NARROW: f64 = 1e-9;
 
 impl IpmMemory {
     /// The labels the last iterate suggests.
@@ -223,8 +101,10 @@ impl IpmMemory {
         ] {
             fill(buffer, n);
         }
-        self.labels.clear();
-        self.labels.resize(n, Label::Free);
+        for labels in [&mut self.labels, &mut self.previous] {
+            labels.clear();
+            labels.resize(n, Label::Free);
+        }
         self.active.clear();
         let held = system.lo().iter().zip(system.hi());
         self.active.extend(held.map(|(&lo, &hi)| !is_held(lo, hi)));
@@ -302,21 +182,19 @@ impl IpmMemory {
         }
     }
 
-    /// Median of |b|/√A_ii over the rows that take part: λ√A_ii and w/√A_ii are of this size.
-    fn typical_energy_root<S: PivotSystem>(&mut self, system: &S) -> f64 {
-        self.sort.clear();
+    /// Root mean square of b/√A_ii over the rows that take part: λ√A_ii and w/√A_ii are of this size.
+    ///
+    /// Not the median: most rows of a pile are friction with nothing to do, and a start from their size is
+    /// decades too close to the bounds for the rows that carry.
+    fn typical_energy_root<S: PivotSystem>(&self, system: &S) -> f64 {
+        let (mut sum, mut count) = (0.0, 0usize);
         for i in 0..system.rows() {
             if self.active[i] {
-                self.sort.push(system.b()[i].abs() / root(system.diagonal()[i]));
+                sum += (system.b()[i] / root(system.diagonal()[i])).powi(2);
+                count += 1;
             }
         }
-        if self.sort.is_empty() {
-            return 1.0;
-        }
-        self.sort.sort_unstable_by(f64::total_cmp);
-        let median = self.sort[self.sort.len() / 2];
-        let largest = self.sort[self.sort.len() - 1];
-        let typical = median.max(1e-6 * largest);
+        let typical = (sum / count.max(1) as f64).sqrt();
         if typical > 0.0 && typical.is_finite() { typical } else { 1.0 }
     }
 
@@ -339,8 +217,11 @@ impl IpmMemory {
     /// Natural residual of the projected iterate, offered to `best` with the labels it suggests.
     fn residual<S: PivotSystem>(&mut self, system: &mut S, best: &mut Best) -> f64 {
         system.slack(&self.lambda, &mut self.w);
+        std::mem::swap(&mut self.previous, &mut self.labels);
+        self.labels.resize(self.lambda.len(), Label::Free);
         self.label(system);
         self.place_narrow_rows(system);
+        self.changes = self.labels.iter().zip(&self.previous).filter(|(a, b)| a != b).count();
         let n = self.lambda.len();
         let [lower, upper] = &self.sides;
         for i in 0..n {
