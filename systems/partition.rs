@@ -60,8 +60,12 @@ fn choose(
         Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm => Scheme::Flat,
         _ => Scheme::Whole,
     };
-    let uncut = how == Scheme::Whole || settings.partitioning == Partitioning::None;
-    if uncut || island.bodies.len() < 2 {
+    let fewest = match settings.partitioning {
+        Partitioning::None => usize::MAX,
+        Partitioning::Auto if how == Scheme::Flat && settings.method != Method::SchurIpm => cost::FEWEST,
+        _ => 2,
+    };
+    if how == Scheme::Whole || island.bodies.len() < fewest {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
         return;

@@ -28,6 +28,9 @@ const SMALL: f64 = 350.0;
 /// A cut must promise at least this share of the whole's time as gain.
 const GAIN: f64 = 0.12;
 
+/// Islands of fewer bodies are never worth a look: it would cost more than it can find.
+pub const FEWEST: usize = (SMALL / (4.0 * BODY)) as usize;
+
 /// Time of one iteration on the whole graph (µs).
 pub fn whole(graph: &BodyGraph) -> f64 {
     let mut blocks = BlockGraph::default();
@@ -54,7 +57,7 @@ fn cut(whole: f64, largest: f64, m: f64) -> f64 {
 pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
     let n = graph.len();
     let uncut = Grouping::whole(n);
-    if threads < 2 || BODY * n as f64 * 4.0 < SMALL {
+    if threads < 2 || n < FEWEST {
         return uncut;
     }
     let time = whole(graph);

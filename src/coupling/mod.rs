@@ -2,7 +2,9 @@
 //!
 //! [`cut`] says which rows and bodies a partition has and what lies between partitions. [`flat`] makes of the
 //! partitions one linear system for the solvers that decide all rows together; it is what `auto` and
-//! `schur-ipm` use. [`schur`] is the paper's loop over partitions of any kind, [`fbic`] its baseline. Threads are not known here: whoever calls brings an [`executor::Executor`].
+//! `schur-ipm` use. [`schur`] is the paper's loop over partitions of any kind, [`nested`] runs it on a problem of rigid
+//! bodies, [`fbic`] is its baseline. [`cost`] decides whether cutting pays. Threads are not known here: whoever
+//! calls brings an [`executor::Executor`].
 
 // Matrix letters of the papers are capital; they stay so here.
 #![allow(non_snake_case)]
