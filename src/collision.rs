@@ -77,6 +77,10 @@ pub struct ColliderRecord {
     pub index: u32,
     /// Its shape.
     pub shape: ShapeHandle,
+    /// Place on the body.
+    pub local_position: DVec3,
+    /// Orientation on the body.
+    pub local_rotation: DQuat,
     /// World position.
     pub position: DVec3,
     /// World orientation.

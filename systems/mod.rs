@@ -34,6 +34,7 @@ pub mod gather;
 pub mod graph;
 pub mod guard;
 pub mod gyro;
+pub mod impacts;
 pub mod integrate;
 pub mod joint_forces;
 pub mod measure;
@@ -41,6 +42,7 @@ pub mod motion;
 pub mod parallel;
 pub mod partition;
 pub mod project;
+pub mod queries;
 pub mod refine;
 pub mod rows;
 pub mod sleep;
@@ -65,6 +67,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Gather, "wake", sleep::wake_islands)
         .stage(Gather, "gather", gather::gather_forces) // p of (4)
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
+        .stage(Graph, "impacts", impacts::bounce_pairs)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Partition, "partition", partition::partition_bodies) // §6, Alg. 2

@@ -3,6 +3,7 @@
 pub mod broad;
 pub mod mass;
 pub mod narrow;
+pub mod query;
 pub mod shape;
 pub mod surface;
 pub mod sweep;

@@ -249,9 +249,28 @@ fn compile_mesh(vertices: &[DVec3], indices: &[[u32; 3]]) -> Result<SharedShape,
             format!("vertex {t} is named, but there are {}", vertices.len()),
         ));
     }
+    let mut indices = indices.to_vec();
+    if is_inside_out(vertices, &indices) {
+        indices.iter_mut().for_each(|t| t.swap(1, 2));
+    }
     // Inner edges of a flat patch must not catch what slides over them.
-    SharedShape::trimesh_with_flags(vertices.to_vec(), indices.to_vec(), TriMeshFlags::FIX_INTERNAL_EDGES)
+    SharedShape::trimesh_with_flags(vertices.to_vec(), indices, TriMeshFlags::FIX_INTERNAL_EDGES)
         .map_err(|e| malformed("triangle mesh", e.to_string()))
+}
+
+/// Is the mesh closed, with all its triangles seen clockwise from outside? Such a mesh means its mirror image.
+fn is_inside_out(vertices: &[DVec3], indices: &[[u32; 3]]) -> bool {
+    let mut edges = std::collections::BTreeSet::new();
+    for t in indices {
+        for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
+            edges.insert((a, b));
+        }
+    }
+    if !edges.iter().all(|&(a, b)| edges.contains(&(b, a))) {
+        return false;
+    }
+    let at = |i: u32| vertices[i as usize] - vertices[0];
+    indices.iter().map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2])))).sum::<f64>() < 0.0
 }
 
 fn compile_heights(size: [usize; 2], heights: &[f64], scale: DVec3) -> Result<SharedShape, ShapeError> {

@@ -91,6 +91,8 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         shape: collider.shape.clone(),
         bounds: None,
         core: collider.shape.clone(),
+        local_position: collider.position,
+        local_rotation: collider.rotation,
         position: DVec3::NAN,
         rotation: view.rotation,
         material: collider.material,
@@ -124,6 +126,7 @@ fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &B
     }
     changed |= record.position != position || record.rotation != rotation;
     record.slot = slot;
+    (record.local_position, record.local_rotation) = (collider.position, collider.rotation);
     (record.position, record.rotation) = (position, rotation);
     (record.material, record.filter, record.sensor) = (collider.material, collider.filter, collider.sensor);
     changed
