@@ -204,10 +204,10 @@ fn several_solvers_stand_side_by_side() {
     browser.screen(1280, 800, false, false);
     browser.open(&path);
     browser.eval("turnbuckle.setFrame(50)");
-    for run in 0..3 {
-        assert_eq!(browser.eval(&format!("turnbuckle.drawn({run})")), json!(20));
-        let line = browser.eval(&format!("turnbuckle.plot('residual', {run}).values.length"));
-        assert_eq!(line, json!(runs[run].frames.len()));
+    for (number, run) in runs.iter().enumerate() {
+        assert_eq!(browser.eval(&format!("turnbuckle.drawn({number})")), json!(20));
+        let line = browser.eval(&format!("turnbuckle.plot('residual', {number}).values.length"));
+        assert_eq!(line, json!(run.frames.len()));
     }
     let picture = Picture::decode(&keep(&mut browser, "comparison"));
     assert!(picture.colours() > 200);

@@ -64,10 +64,10 @@ impl Recorder {
 
     fn meet_joints(&mut self, world: &World, work: &Work) {
         for block in work.rows.blocks.iter().filter(|b| is_joint(&work.rows, b)) {
-            if self.joint_of(block.entity).is_none() {
-                if let Some(info) = self.joint_info(world, work, block) {
-                    self.add_joint(block.entity, info);
-                }
+            if self.joint_of(block.entity).is_none()
+                && let Some(info) = self.joint_info(world, work, block)
+            {
+                self.add_joint(block.entity, info);
             }
         }
     }

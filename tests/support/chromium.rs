@@ -66,10 +66,10 @@ impl Chromium {
             let mut message = Vec::new();
             while reader.read_until(0, &mut message).is_ok_and(|n| n > 0) {
                 message.pop();
-                if let Ok(value) = serde_json::from_slice(&message) {
-                    if send.send(value).is_err() {
-                        return;
-                    }
+                if let Ok(value) = serde_json::from_slice(&message)
+                    && send.send(value).is_err()
+                {
+                    return;
                 }
                 message.clear();
             }

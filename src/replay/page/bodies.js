@@ -78,6 +78,11 @@ class BodyLayer {
         else this.parts.push({ body: b, local, form: part.form, size: part.size, key: part.form === "mesh" ? `mesh ${part.mesh}` : part.form, number: part.mesh });
       }
     });
+    if (!this.grounds.length && isFinite(stage.bounds.floor)) {
+      // Not part of the simulation: something for shadows to fall on, so that depth can be read.
+      const grid = stage.addGround(track);
+      grid.matrix.makeTranslation(stage.bounds.centre[0], stage.bounds.centre[1], stage.bounds.floor);
+    }
     const height = Math.max(1, Math.ceil(recording.count * TEXELS / ROW));
     this.texels = new Float32Array(4 * ROW * height);
     this.texture = new THREE.DataTexture(this.texels, ROW, height, THREE.RGBAFormat, THREE.FloatType);

@@ -26,7 +26,32 @@ function boundsOf(recording) {
     centre.push((low + high) / 2);
     half.push((high - low) / 2 + size);
   }
-  return { centre, half, radius: Math.max(0.3, Math.hypot(...half)) };
+  const radius = Math.max(0.3, Math.hypot(...half));
+  return { centre, half, radius, floor: floorOf(recording, centre[2] - 1.5 * radius) };
+}
+
+/** The lowest that anything reaches, strays below `least` left out: a scene without a floor gets a grid there. */
+function floorOf(recording, least) {
+  let floor = Infinity;
+  const pose = new Float32Array(7), up = new THREE.Vector3(), local = new THREE.Vector3(), turn = new THREE.Quaternion();
+  const radius = recording.meshes.map(m => m.vertices.reduce((far, v) => Math.max(far, Math.hypot(...v)), 0));
+  const frameStep = Math.max(1, Math.floor(recording.frames / 30));
+  recording.bodies.forEach((body, b) => {
+    for (let f = 0; body.parts.length && f < recording.frames; f += frameStep) {
+      if (!recording.pose(f, b, pose)) continue;
+      up.set(0, 0, 1).applyQuaternion(turn.set(-pose[3], -pose[4], -pose[5], pose[6]));
+      for (const part of body.parts) {
+        const [x, y, z, w] = part.rotation;
+        local.copy(up).applyQuaternion(turn.set(-x, -y, -z, w));
+        const down = part.form === "plane" ? 0 : part.form === "mesh" ? radius[part.mesh] :
+          Math.abs(local.x) * part.size[0] + Math.abs(local.y) * part.size[1] + Math.abs(local.z) * part.size[2];
+        const height = pose[2] + up.x * part.position[0] + up.y * part.position[1] + up.z * part.position[2] - down;
+        if (height > least) floor = Math.min(floor, height);
+      }
+      if (body.kind === "fixed") break;
+    }
+  });
+  return floor;
 }
 
 /** Is there no graphics card behind WebGL? Then every triangle and pixel is paid for by the processor. */

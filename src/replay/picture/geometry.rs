@@ -21,6 +21,13 @@ pub(super) struct Ground {
     pub along: Vec3,
 }
 
+impl Ground {
+    /// Something for shadows to fall on where the scene has no floor, so that depth can be read.
+    pub fn grid(bounds: &Bounds) -> Ground {
+        Ground { point: bounds.centre.with_z(bounds.floor), normal: Vec3::Z, along: Vec3::X }
+    }
+}
+
 pub(super) struct Gathered {
     pub triangles: Vec<Triangle>,
     pub grounds: Vec<Ground>,
@@ -43,6 +50,8 @@ pub enum ColorBy {
 pub(super) struct Bounds {
     pub centre: Vec3,
     pub radius: f32,
+    /// The lowest that anything reaches: a scene without a floor gets a grid there.
+    pub floor: f32,
 }
 
 impl Bounds {
@@ -68,8 +77,40 @@ impl Bounds {
         let low = Vec3::from(range.map(|r| r.0));
         let high = Vec3::from(range.map(|r| r.1));
         let half = 0.5 * (high - low) + size;
-        Bounds { centre: 0.5 * (low + high), radius: half.length().max(0.3) }
+        let (centre, radius) = (0.5 * (low + high), half.length().max(0.3));
+        Bounds { centre, radius, floor: floor(recording, centre.z - 1.5 * radius) }
     }
+}
+
+/// The lowest that anything reaches, strays below `least` left out.
+fn floor(recording: &Recording, least: f32) -> f32 {
+    let mesh_radius = |part: &Part| {
+        let mesh = part.mesh.and_then(|m| recording.meshes.get(m as usize));
+        mesh.map_or(0.0, |m| m.vertices.iter().fold(0.0, |far: f32, &v| Vec3::from(v).length().max(far)))
+    };
+    let mut lowest = f32::INFINITY;
+    let every = (recording.frames.len() / 30).max(1);
+    for (b, body) in recording.bodies.iter().enumerate() {
+        let frames = if body.kind == Kind::Fixed { 1 } else { recording.frames.len() };
+        for part in &body.parts {
+            let far = if part.form == Form::Mesh { mesh_radius(part) } else { 0.0 };
+            for frame in (0..frames).step_by(every) {
+                let Some(pose) = recording.pose(frame, b) else { continue };
+                let up = pose.rotation().as_quat().conjugate() * Vec3::Z;
+                let local = Quat::from_array(part.rotation).conjugate() * up;
+                let down = match part.form {
+                    Form::Plane => 0.0,
+                    Form::Mesh => far,
+                    _ => local.abs().dot(Vec3::from(part.size)),
+                };
+                let height = pose.position[2] + up.dot(Vec3::from(part.position)) - down;
+                if height > least {
+                    lowest = lowest.min(height);
+                }
+            }
+        }
+    }
+    lowest
 }
 
 /// The triangles and grounds of a frame.

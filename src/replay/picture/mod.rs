@@ -71,7 +71,10 @@ pub fn render(recording: &Recording, frame: usize, options: &PictureOptions) -> 
     let height = options.height.clamp(1, MOST_PIXELS);
     let bounds = Bounds::of(recording);
     let camera = options.camera.unwrap_or_else(|| default_camera(recording, &bounds, width, height));
-    let scene = geometry::gather(recording, frame, options.color_by);
+    let mut scene = geometry::gather(recording, frame, options.color_by);
+    if scene.grounds.is_empty() && bounds.floor.is_finite() {
+        scene.grounds.push(geometry::Ground::grid(&bounds));
+    }
     let view = camera.view(width * fine, height * fine, bounds.radius);
     let mut buffer = raster::Buffer::new(width * fine, height * fine);
     for triangle in &scene.triangles {
