@@ -151,12 +151,13 @@ fn wrong_usage_ends_with_two() {
 fn a_bad_file_is_named_with_line_and_column() {
     let folder = folder("bad");
     let file = folder.join("bad.ron");
-    std::fs::write(&file, "Scene(\n  items: [\n    Body(mas: 1),\n  ],\n)").expect("written");
+    std::fs::write(&file, "Scene(\n  items: [\n    Body(mass: 1, colour: \"red\"),\n  ],\n)")
+        .expect("written");
     let output = turnbuckle(&["check", file.to_str().expect("a path")]);
     assert_eq!(output.status.code(), Some(2));
     let sentence = text(&output.stderr);
     assert!(
-        sentence.contains("bad.ron:3:10: the body has no field `mas`; did you mean `mass`?"),
+        sentence.contains("bad.ron:3:19: the body has no field `colour`; did you mean `color`?"),
         "{sentence}"
     );
 }
