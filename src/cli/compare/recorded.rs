@@ -15,6 +15,9 @@ struct Recorded {
     start: Solution,
 }
 
+/// One step of one solver: its number, time (ms), squared residual, rows, and what its solves said.
+type Solved = (u64, f64, f64, u32, SolveStats);
+
 /// Solves the recorded problems with every solver.
 pub fn rows(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
     let problems = record(args)?;
@@ -61,7 +64,7 @@ fn record(args: &CompareArgs) -> Result<Vec<Recorded>, Failure> {
 fn solve_all(method: Method, warm: bool, problems: &[Recorded]) -> Row {
     // One solver per place in the list of islands keeps its analysis while the scene keeps its shape, as in the engine.
     let mut solvers: Vec<RowSolver> = Vec::new();
-    let mut steps: Vec<(u64, f64, f64, u32, SolveStats)> = Vec::new();
+    let mut steps: Vec<Solved> = Vec::new();
     for p in problems {
         solvers.resize_with(solvers.len().max(p.island + 1), || RowSolver::new(method));
         let mut solution = if warm { p.start.clone() } else { Solution::default() };
@@ -84,7 +87,7 @@ fn solve_all(method: Method, warm: bool, problems: &[Recorded]) -> Row {
         }
     }
     let n = steps.len().max(1) as f64;
-    let sorted = |f: &dyn Fn(&(u64, f64, f64, u32, SolveStats)) -> f64| {
+    let sorted = |f: &dyn Fn(&Solved) -> f64| {
         let mut values: Vec<f64> = steps.iter().map(f).collect();
         values.sort_by(f64::total_cmp);
         values
