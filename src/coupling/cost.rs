@@ -31,8 +31,25 @@ const GAIN: f64 = 0.12;
 /// Islands of fewer bodies are never worth a look: it would cost more than it can find.
 pub const FEWEST: usize = (SMALL / (4.0 * BODY)) as usize;
 
-/// Time of one iteration on the whole graph (µs).
-pub fn whole(graph: &BodyGraph) -> f64 {
+/// Share of the work on vectors that stays serial in a cut system: products with A, step lengths, residuals.
+const SERIAL: f64 = 0.7;
+
+/// Share of the same work that partitions do again for themselves.
+const AGAIN: f64 = 0.5;
+
+/// What cutting adds to the arithmetic of the factorizations: interface fronts, shared bodies.
+const FILL: f64 = 1.1;
+
+/// Times of one iteration on a whole graph (µs).
+#[derive(Clone, Copy, Debug)]
+struct Whole {
+    /// Work on vectors: assembly, right-hand sides, rows.
+    vectors: f64,
+    /// Factorization and substitutions.
+    numeric: f64,
+}
+
+fn whole(graph: &BodyGraph) -> Whole {
     let mut blocks = BlockGraph::default();
     for _ in 0..graph.len() {
         blocks.node(6, NodeKind::Body, false);
@@ -43,14 +60,18 @@ pub fn whole(graph: &BodyGraph) -> f64 {
     blocks.finish();
     let order = dissection::order(&blocks, OrderingKind::MinDegree, &mut MinDegree::default());
     let symbolic = Symbolic::build(&blocks, &order, Layout::Sequence);
-    OPERATION * symbolic.flops() as f64 + BODY * graph.len() as f64 + ENTRY * symbolic.panels as f64
+    Whole {
+        vectors: BODY * graph.len() as f64,
+        numeric: OPERATION * symbolic.flops() as f64 + ENTRY * symbolic.panels as f64,
+    }
 }
 
-/// Time of one iteration with an interface of `m` rows between parts of `largest` share of the work (µs).
-fn cut(whole: f64, largest: f64, m: f64) -> f64 {
+/// Time of one iteration with an interface of `m` rows between parts of which the largest has this share of the work (µs).
+fn cut(whole: Whole, largest: f64, m: f64) -> f64 {
     // The factor of the interface, its assembly, and three solves.
     let interface = OPERATION * m * m * m / 3.0 + 2.0 * ENTRY * m * m;
-    whole * largest + interface + REGIONS
+    let shared = FILL * whole.numeric + AGAIN * whole.vectors;
+    SERIAL * whole.vectors + shared * largest + interface + REGIONS
 }
 
 /// The grouping of an island for `threads` threads; one partition if cutting does not pay.
@@ -60,7 +81,8 @@ pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
     if threads < 2 || n < FEWEST {
         return uncut;
     }
-    let time = whole(graph);
+    let uncut_time = whole(graph);
+    let time = uncut_time.vectors + uncut_time.numeric;
     if time < SMALL {
         return uncut;
     }
@@ -68,7 +90,7 @@ pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
     let mut parts = 2;
     while parts <= threads.next_power_of_two() && n as u32 / parts >= 16 {
         let grouping = bisection::partition(graph, parts);
-        let estimate = cut(time, largest_share(graph, &grouping), interface_estimate(graph, &grouping));
+        let estimate = cut(uncut_time, largest_share(graph, &grouping), interface_estimate(graph, &grouping));
         if estimate >= best.0 {
             break;
         }
