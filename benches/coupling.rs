@@ -56,7 +56,7 @@ fn capture(name: &str, set: &[(&str, f64)], first: u32, every: u32, count: u32) 
     let (sink, mut step_number) = (frames.clone(), 0);
     scene.physics.add_system(Stage::Factor, "capture", move |step| {
         step_number += 1;
-        if step_number < first || (step_number - first) % every != 0 {
+        if step_number < first || !(step_number - first).is_multiple_of(every) {
             return;
         }
         if let Some(island) = step.work.islands.iter().max_by_key(|i| i.rows.len()) {
