@@ -26,7 +26,12 @@ function boundsOf(recording) {
     centre.push((low + high) / 2);
     half.push((high - low) / 2 + size);
   }
-  const radius = Math.max(0.3, Math.hypot(...half));
+  let radius = Math.max(0.3, Math.hypot(...half));
+  if (recording.info.camera) {
+    // Where the scene says what to look at, things that flew far beyond it do not set the scale.
+    const { eye, target } = recording.info.camera, distance = Math.hypot(...eye.map((c, k) => c - target[k]));
+    if (radius > 1.5 * distance) { radius = distance; centre.splice(0, 3, ...target); }
+  }
   return { centre, half, radius, floor: floorOf(recording, centre[2] - 1.5 * radius) };
 }
 

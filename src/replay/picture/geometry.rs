@@ -77,7 +77,14 @@ impl Bounds {
         let low = Vec3::from(range.map(|r| r.0));
         let high = Vec3::from(range.map(|r| r.1));
         let half = 0.5 * (high - low) + size;
-        let (centre, radius) = (0.5 * (low + high), half.length().max(0.3));
+        let (mut centre, mut radius) = (0.5 * (low + high), half.length().max(0.3));
+        if let Some(view) = recording.info.camera {
+            // Where the scene says what to look at, things that flew far beyond it do not set the scale.
+            let (eye, target) = (Vec3::from(view.eye), Vec3::from(view.target));
+            if radius > 1.5 * eye.distance(target) {
+                (centre, radius) = (target, eye.distance(target));
+            }
+        }
         Bounds { centre, radius, floor: floor(recording, centre.z - 1.5 * radius) }
     }
 }
