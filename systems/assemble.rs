@@ -16,10 +16,19 @@ pub fn assemble_islands(step: &mut Step<'_>) {
     let warm = step.settings.warm_start;
     let h2 = step.dt * step.dt;
     let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
-    work.islands.par_iter_mut().for_each(|island| assemble(island, bodies, rows, local, share, warm));
+    let dt = step.dt;
+    work.islands.par_iter_mut().for_each(|island| assemble(island, bodies, rows, local, share, dt, warm));
 }
 
-fn assemble(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32], share: [f64; 2], warm: bool) {
+fn assemble(
+    island: &mut Island,
+    bodies: &Bodies,
+    rows: &Rows,
+    local: &[u32],
+    share: [f64; 2],
+    dt: f64,
+    warm: bool,
+) {
     let problem = &mut island.problem;
     problem.clear();
     for &slot in &island.bodies {
@@ -27,7 +36,7 @@ fn assemble(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32], sh
         let mut mass = mass_block(&bodies.view[slot]);
         let mut momentum = times(&mass, bodies.velocity[slot]);
         if let Some(stiffness) = bodies.stiffness.get(slot) {
-            add_stiffness(&mut mass, &mut momentum, stiffness, &bodies.view[slot], share[0]);
+            add_stiffness(&mut mass, &mut momentum, stiffness, &bodies.view[slot], share[0], dt);
         }
         if let Some(damping) = bodies.stiffness_damping.get(slot) {
             add_damping(&mut mass, &mut momentum, damping, share[1]);
@@ -89,14 +98,23 @@ fn add_stiffness(
     stiffness: &[f64; 36],
     view: &BodyView,
     share: f64,
+    dt: f64,
 ) {
-    let kv = times(stiffness, [view.linear_velocity, view.angular_velocity]);
+    let kept = kept_velocity(dt * view.angular_velocity.length());
+    let kv = times(stiffness, [view.linear_velocity * kept, view.angular_velocity * kept]);
     for (m, k) in mass.iter_mut().zip(stiffness) {
         *m += share * k;
     }
     for (p, kv) in momentum.iter_mut().zip(kv) {
         *p += share * kv;
     }
+}
+
+/// How much of its velocity a stiff body may carry over, by the angle it turns in a step. All, up to a quarter of a
+/// radian: no swing is braked. Beyond half a radian K no longer means anything for the next pose; then it resists the
+/// velocity itself (backward Euler), so that a chain snapping taut loses energy instead of whirling it up.
+fn kept_velocity(turn: f64) -> f64 {
+    (2.0 - 4.0 * turn).clamp(0.0, 1.0)
 }
 
 /// −εh²K (ω⁺ − ω of the neighbour before the step), own part implicit: it damps for any ε and leaves common turning alone.

@@ -173,7 +173,7 @@ pub struct RowWriter<'a, const N: usize = 2> {
 
 /// Geometric stiffness of one body due to a constraint, at its centre of mass: dF = −K dq.
 /// Symmetric; the engine folds its positive part into the body's mass block.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stiffness {
     /// Force due to translation.
     pub linear: DMat3,
@@ -181,6 +181,13 @@ pub struct Stiffness {
     pub coupling: DMat3,
     /// Torque due to rotation.
     pub angular: DMat3,
+}
+
+/// No stiffness at all (the default of a glam matrix is the identity, which is not what one means here).
+impl Default for Stiffness {
+    fn default() -> Stiffness {
+        Stiffness { linear: DMat3::ZERO, coupling: DMat3::ZERO, angular: DMat3::ZERO }
+    }
 }
 
 impl<'a, const N: usize> RowWriter<'a, N> {
