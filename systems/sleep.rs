@@ -117,11 +117,7 @@ fn spread(step: &mut Step<'_>, disturbed: &mut [bool]) {
             tie(work, a, b, true);
         }
     }
-    for slot in 0..disturbed.len() {
-        if disturbed[slot] {
-            touched.push(slot as u32);
-        }
-    }
+    touched.extend(disturbed.iter().zip(0..).filter(|(disturbed, _)| **disturbed).map(|(_, slot)| slot));
     for slot in touched {
         disturbed[work.groups.root(slot) as usize] = true;
     }

@@ -1,5 +1,7 @@
 //! Conjugate gradients inside pivoting (003): the same answers as the direct solver, or an honest no.
 
+#![allow(clippy::needless_range_loop)] // rows are numbered; several arrays are read at one number
+
 #[path = "support/mlcp.rs"]
 #[allow(dead_code)]
 mod problems;

@@ -25,7 +25,7 @@ pub(super) fn reduce(points: &mut Vec<ContactPoint>, kept: &mut Vec<ContactPoint
     while start < points.len() {
         let normal = points[start].normal;
         let mut end = start + 1;
-        for i in end..points.len() {
+        for i in start + 1..points.len() {
             if points[i].normal.dot(normal) > SAME_DIRECTION {
                 points.swap(end, i);
                 end += 1;

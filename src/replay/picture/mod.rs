@@ -1,7 +1,7 @@
 //! Pictures without a browser or a graphics card: a small rasteriser with shadows.
 //!
-//! Triangles go into a depth buffer ([`raster`]), the endless ground is cast per pixel, and every pixel is then lit by
-//! a sun with a shadow map, a sky, and the nearness of its surroundings ([`shade`]). Everything is drawn finer than
+//! Triangles go into a depth buffer (`raster`), the endless ground is cast per pixel, and every pixel is then lit by
+//! a sun with a shadow map, a sky, and the nearness of its surroundings (`shade`). Everything is drawn finer than
 //! asked for and averaged.
 
 mod camera;
