@@ -16,6 +16,9 @@ use rayon::prelude::*;
 
 /// Solves islands again whose joints would be open.
 pub fn solve_along_the_curve(step: &mut Step<'_>) {
+    if step.work.islands.is_empty() {
+        return;
+    }
     for _ in 0..step.settings.refine {
         let (shift, open) = openings(step);
         let work = &mut *step.work;
