@@ -40,7 +40,7 @@ fn steps(physics: &mut Physics, world: &mut World, n: usize) -> f64 {
 
 // ---- heavy loads ---------------------------------------------------------------------------------------------------
 
-/// Places of the load after 1, 2, … 5 s; 16 substeps without damping, which agree with 32 to 0.2 mm
+/// Places of the load after 1, 2, … 5 s; 16 substeps without damping; our own engine, so a reference for the step, not for the engine
 /// (`cargo run --release --example heavy_loads` prints its own).
 const CHAIN_2000: [(f64, f64); 5] = [
     (14.947112, -13.654527),

@@ -125,7 +125,7 @@ impl RigidPartition {
         self.solver.set_options(options);
     }
 
-    /// Which solver suits these rows: pivoting where nothing is bounded, the one that always arrives where contacts may be
+    /// Which solver suits these rows: pivoting where nothing is bounded, interior point behind it where contacts may be
     /// redundant.
     pub fn method_by_character(problem: &RowProblem) -> Method {
         let bounded = problem.lo.iter().chain(&problem.hi).any(|x| x.is_finite());

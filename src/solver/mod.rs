@@ -60,7 +60,7 @@ pub enum Label {
 /// The solvers by the names of the program (`--solver NAME`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub enum Method {
-    /// Warm pivoting while it makes progress, else interior point: always arrives.
+    /// Warm pivoting while it makes progress, else interior point.
     #[default]
     Auto,
     /// Block principal pivoting on the mixed form.
