@@ -7,8 +7,12 @@ mod chromium;
 use chromium::Chromium;
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
 use turnbuckle::replay::{RecordOptions, Recorder, Recording, Stat, page, sample};
 use turnbuckle::scene;
+
+/// Pages are opened side by side, but the one whose speed is measured has the machine to itself.
+static ALONE: RwLock<()> = RwLock::new(());
 
 /// A browser, or a sentence and `None`.
 fn browser() -> Option<Chromium> {
@@ -153,6 +157,7 @@ fn play(name: &str, steps: u32) -> Recording {
 
 #[test]
 fn pages_show_what_was_simulated() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     // Contacts and a chain; every shape there is; joints with motors and limits.
     for (name, steps) in [("hello", 100), ("mixed_shapes", 60), ("ragdoll", 60)] {
@@ -162,6 +167,7 @@ fn pages_show_what_was_simulated() {
 
 #[test]
 fn pages_show_what_was_recorded() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     for (name, recording) in [("tumbling", sample::tumbling(60, 120)), ("one", sample::tumbling(2, 1))] {
         hold(&mut browser, name, &recording);
@@ -170,6 +176,7 @@ fn pages_show_what_was_recorded() {
 
 #[test]
 fn every_size_and_light_is_drawn_without_complaint() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     let path = write("sizes", &[sample::tumbling(60, 120)]);
     for (name, width, height, phone, dark) in [
@@ -195,6 +202,7 @@ fn every_size_and_light_is_drawn_without_complaint() {
 
 #[test]
 fn several_solvers_stand_side_by_side() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     let mut runs = vec![sample::tumbling(20, 60), sample::tumbling(20, 60), sample::tumbling(20, 40)];
     for (run, solver) in runs.iter_mut().zip(["bpp", "schur-bpp", "pgs"]) {
@@ -217,6 +225,7 @@ fn several_solvers_stand_side_by_side() {
 /// A thousand bodies for six hundred frames open fast and weigh little; five hundred play smoothly.
 #[test]
 fn large_pages_open_fast() {
+    let _turn = ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     let path = write("thousand", &[sample::tumbling(1000, 600)]);
     let bytes = std::fs::metadata(&path).expect("just written").len();

@@ -10,10 +10,11 @@ const STYLE: &str = include_str!("page/style.css");
 const THREE: &str = include_str!("page/three/three.bundle.js");
 const THREE_LICENSE: &str = include_str!("page/three/LICENSE");
 /// The viewer, in the order in which its parts build on each other.
-const VIEWER: [&str; 8] = [
+const VIEWER: [&str; 9] = [
     include_str!("page/decode.js"),
     include_str!("page/colors.js"),
     include_str!("page/stage.js"),
+    include_str!("page/software.js"),
     include_str!("page/bodies.js"),
     include_str!("page/cables.js"),
     include_str!("page/arrows.js"),

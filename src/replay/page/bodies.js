@@ -4,7 +4,7 @@
 
 /** Unit geometries, rounder when there are few of them. */
 function unitGeometry(form, count, software) {
-  const round = software ? (count > 100 ? 10 : count > 40 ? 16 : 24) : count > 2000 ? 16 : count > 400 ? 24 : 36;
+  const round = software ? (count > 100 ? 8 : count > 40 ? 12 : 24) : count > 2000 ? 16 : count > 400 ? 24 : 36;
   switch (form) {
     case "box": return new THREE.BoxGeometry(2, 2, 2);
     case "sphere": return new THREE.SphereGeometry(1, round, Math.round(round * 0.6));
@@ -27,19 +27,18 @@ function meshGeometry(mesh) {
 const TEXELS = 3, ROW = 768;
 
 const BODY_SHADER = `
-attribute float body; attribute vec3 edgeAt; attribute vec3 edgeHalf; uniform highp sampler2D bodies;
+attribute float body; uniform highp sampler2D bodies;
 vec4 bodyTexel(int k) { int i = int(body + 0.5) * ${TEXELS} + k; return texelFetch(bodies, ivec2(i % ${ROW}, i / ${ROW}), 0); }
 vec3 turned(vec4 q, vec3 v) { return v + 2.0 * cross(q.xyz, cross(q.xyz, v) + q.w * v); }
 `;
 
-// Darkens a thin line along the edges of boxes, so that a stack shows its bricks. On a face one of the distances is zero, so
-// the middle one is the distance to the nearest edge.
+// A thin line along the edges of boxes, so that a stack shows its bricks, gone where a box is a few pixels wide. `face` is
+// where we are on our face and the half sizes of that face.
 const EDGE_SHADER = `
-float boxEdge(vec3 at, vec3 halfSize) {
-  vec3 d = halfSize - abs(at), w = fwidth(at);
-  float middle = max(min(d.x, d.y), min(max(d.x, d.y), d.z)), blur = max(w.x, max(w.y, w.z));
-  float fine = clamp(0.25 * min(halfSize.x, min(halfSize.y, halfSize.z)) / max(blur, 1e-6), 0.0, 1.0);
-  return 1.0 - 0.28 * fine * (1.0 - smoothstep(0.6, 1.8, middle / max(blur, 1e-6)));
+float boxEdge(vec4 face) {
+  vec2 d = face.zw - abs(face.xy), w = fwidth(face.xy);
+  float blur = max(max(w.x, w.y), 1e-6), fine = clamp(0.25 * min(face.z, face.w) / blur, 0.0, 1.0);
+  return fine * (1.0 - smoothstep(0.6, 1.8, min(d.x, d.y) / blur));
 }
 `;
 
@@ -48,13 +47,13 @@ function readBodies(material, texture) {
   material.onBeforeCompile = shader => {
     shader.uniforms.bodies = { value: texture };
     shader.vertexShader = shader.vertexShader
-      .replace("#include <common>", `#include <common>${BODY_SHADER}varying vec3 bodyTint, boxAt, boxHalf;`)
+      .replace("#include <common>", `#include <common>${BODY_SHADER}attribute vec4 edge; varying vec3 bodyTint; varying vec4 face;`)
       .replace("#include <beginnormal_vertex>", "#include <beginnormal_vertex>\nobjectNormal = turned(bodyTexel(1), objectNormal);")
       .replace("#include <begin_vertex>", "#include <begin_vertex>\nvec4 bodyAt = bodyTexel(0); transformed = bodyAt.w * (turned(bodyTexel(1), transformed) + bodyAt.xyz);\n" +
-        "bodyTint = bodyTexel(2).rgb; boxAt = edgeAt; boxHalf = edgeHalf;");
+        "bodyTint = bodyTexel(2).rgb; face = edge;");
     shader.fragmentShader = shader.fragmentShader
-      .replace("#include <common>", "#include <common>\nvarying vec3 bodyTint, boxAt, boxHalf;")
-      .replace("#include <color_fragment>", "#include <color_fragment>\ndiffuseColor.rgb *= bodyTint * boxEdge(boxAt, boxHalf);")
+      .replace("#include <common>", "#include <common>\nvarying vec3 bodyTint; varying vec4 face;")
+      .replace("#include <color_fragment>", "#include <color_fragment>\ndiffuseColor.rgb *= bodyTint * (1.0 - 0.28 * boxEdge(face));")
       .replace("void main() {", `${EDGE_SHADER}void main() {`);
   };
   return material;
@@ -75,7 +74,11 @@ class BodyLayer {
         const local = new THREE.Matrix4().compose(
           new THREE.Vector3(...part.position), new THREE.Quaternion(...part.rotation), new THREE.Vector3(...part.size));
         if (part.form === "plane") this.grounds.push({ body: b, local, mesh: stage.addGround(track) });
-        else this.parts.push({ body: b, local, form: part.form, size: part.size, key: part.form === "mesh" ? `mesh ${part.mesh}` : part.form, number: part.mesh });
+        else {
+          // What is large in the picture is rounder than what there are many of.
+          const large = Math.max(...part.size) > 0.04 * stage.bounds.radius ? " large" : "";
+          this.parts.push({ body: b, local, form: part.form, size: part.size, key: part.form === "mesh" ? `mesh ${part.mesh}` : part.form + large, number: part.mesh });
+        }
       }
     });
     if (!this.grounds.length && isFinite(stage.bounds.floor)) {
@@ -87,8 +90,9 @@ class BodyLayer {
     this.texels = new Float32Array(4 * ROW * height);
     this.texture = new THREE.DataTexture(this.texels, ROW, height, THREE.RGBAFormat, THREE.FloatType);
     this.geometries = this.unitGeometries(stage.software);
-    this.mesh = new THREE.Mesh(this.bake(), readBodies(new THREE.MeshLambertMaterial(), this.texture));
-    this.mesh.customDepthMaterial = readBodies(new THREE.MeshDepthMaterial(), this.texture);
+    const plain = stage.software, look = new THREE.MeshLambertMaterial(), depth = new THREE.MeshDepthMaterial();
+    this.mesh = new THREE.Mesh(this.bake(), plain ? plainBodies(look, this.texture, stage.light) : readBodies(look, this.texture));
+    this.mesh.customDepthMaterial = plain ? plainDepth(depth, this.texture) : readBodies(depth, this.texture);
     this.mesh.castShadow = this.mesh.receiveShadow = true;
     this.mesh.frustumCulled = false;
     track.scene.add(this.mesh);
@@ -114,7 +118,7 @@ class BodyLayer {
       corners += index ? index.length : position.length / 3;
     }
     const position = new Float32Array(3 * vertices), normal = new Float32Array(3 * vertices), body = new Float32Array(vertices), index = new Uint32Array(corners);
-    const edgeAt = new Float32Array(3 * vertices), edgeHalf = new Float32Array(3 * vertices).fill(1e6);
+    const edge = new Float32Array(4 * vertices);
     let v = 0, c = 0;
     for (const part of this.parts) {
       const unit = this.geometries.get(part.key), n = unit.position.length / 3, m = part.local.elements;
@@ -133,18 +137,16 @@ class BodyLayer {
         for (let k = 0; k < 3; k++) normal[3 * v + k] /= length;
         body[v] = part.body;
         if (part.form === "box") {
-          const half = part.size;
-          edgeAt.set([x * half[0], y * half[1], z * half[2]], 3 * v);
-          edgeHalf.set(half, 3 * v);
-        }
+          const away = [0, 1, 2].findIndex(k => Math.abs(unit.normal[3 * i + k]) > 0.5), [k, l] = [(away + 1) % 3, (away + 2) % 3];
+          edge.set([unit.position[3 * i + k] * part.size[k], unit.position[3 * i + l] * part.size[l], part.size[k], part.size[l]], 4 * v);
+        } else edge.set([0, 0, 1e6, 1e6], 4 * v);
       }
     }
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute("position", new THREE.BufferAttribute(position, 3));
     geometry.setAttribute("normal", new THREE.BufferAttribute(normal, 3));
     geometry.setAttribute("body", new THREE.BufferAttribute(body, 1));
-    geometry.setAttribute("edgeAt", new THREE.BufferAttribute(edgeAt, 3));
-    geometry.setAttribute("edgeHalf", new THREE.BufferAttribute(edgeHalf, 3));
+    geometry.setAttribute("edge", new THREE.BufferAttribute(edge, 4));
     geometry.setIndex(new THREE.BufferAttribute(index, 1));
     return geometry;
   }

@@ -57,11 +57,17 @@ class Plot {
     Object.assign(this, definition, { recordings });
     const box = document.createElement("div");
     box.className = "plot";
-    box.innerHTML = `<header><b></b><output></output></header><canvas></canvas>`;
+    box.innerHTML = `<header><b></b><output></output></header><canvas></canvas><div class="hand"></div>`;
     box.querySelector("b").textContent = definition.title;
     this.output = box.querySelector("output");
     this.canvas = box.querySelector("canvas");
-    this.still = document.createElement("canvas");
+    this.hand = box.querySelector(".hand");
+    this.dots = (definition.lines || []).map(line => {
+      const dot = document.createElement("i");
+      dot.style.background = line.color;
+      this.hand.append(dot);
+      return dot;
+    });
     parent.append(box);
     const drag = event => {
       const r = this.canvas.getBoundingClientRect();
@@ -111,9 +117,9 @@ class Plot {
   draw() {
     const ratio = Math.min(devicePixelRatio || 1, 2), w = this.canvas.clientWidth, h = this.canvas.clientHeight;
     if (!w || !h) return;
-    for (const c of [this.canvas, this.still]) { c.width = w * ratio; c.height = h * ratio; }
-    const g = this.still.getContext("2d"), style = getComputedStyle(document.documentElement);
-    this.ink = style.getPropertyValue("--ink");
+    this.canvas.width = w * ratio;
+    this.canvas.height = h * ratio;
+    const g = this.canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
     g.scale(ratio, ratio);
     g.font = "10px system-ui, sans-serif";
     const marks = this.marks();
@@ -211,22 +217,16 @@ class Plot {
     g.textAlign = "left";
   }
 
+  /** Moves the cursor: elements over the drawing, so that nothing is drawn again. */
   cursor(frame) {
-    const c = this.canvas, g = c.getContext("2d"), frames = Math.max(...this.recordings.map(r => r.frames));
-    if (!c.width) return;
-    g.clearRect(0, 0, c.width, c.height);
-    g.drawImage(this.still, 0, 0);
-    const ratio = c.width / c.clientWidth, x = this.x(frame, frames, c.width);
-    g.fillStyle = this.ink;
-    g.globalAlpha = 0.7;
-    g.fillRect(Math.min(x, c.width - ratio), 0, ratio, c.height);
-    g.globalAlpha = 1;
-    for (const line of this.lines || []) {
-      const v = line.values[Math.min(Math.round(frame), line.values.length - 1)];
-      if (!(v === v)) continue;
-      g.fillStyle = line.color;
-      g.beginPath(); g.arc(x, this.y(v, c.clientHeight) * ratio, 3 * ratio, 0, 7); g.fill();
-    }
+    const frames = Math.max(...this.recordings.map(r => r.frames)), h = this.canvas.clientHeight;
+    if (!h) return;
+    const x = this.x(frame, frames, this.canvas.clientWidth - 1);
+    this.hand.style.transform = `translateX(${x}px)`;
+    this.dots.forEach((dot, i) => {
+      const { values } = this.lines[i], v = values[Math.min(Math.round(frame), values.length - 1)];
+      dot.style.transform = v === v ? `translateY(${this.y(v, h)}px)` : "translateY(-99px)";
+    });
     const text = this.reading(Math.min(Math.round(frame), this.recordings[0].frames - 1));
     if (text !== this.text) this.output.textContent = this.text = text;
   }

@@ -67,11 +67,38 @@ function drawsInSoftware() {
   return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }
 
+// Lines of both grids at once, the coarse one ten times as wide and stronger; gone where they would be closer than pixels.
+const GRID_SHADER = `
+float gridLines(vec2 p) {
+  vec4 q = vec4(p, 0.1 * p), w = max(fwidth(p), 1e-5).xyxy * vec4(1.1, 1.1, 0.11, 0.11);
+  vec4 l = (1.0 - min(abs(fract(q - 0.5) - 0.5) / w, 1.0)) * clamp(0.6 / w - 1.0, 0.0, 1.0);
+  return max(0.55 * max(l.x, l.y), max(l.z, l.w));
+}
+`;
+
+/** Draws a grid on a material of three.js and lets it fade away from the middle. */
+function gridGround(material, uniforms) {
+  material.onBeforeCompile = shader => {
+    Object.assign(shader.uniforms, uniforms);
+    shader.vertexShader = shader.vertexShader
+      .replace("#include <common>", "#include <common>\nvarying vec2 gridAt;")
+      .replace("#include <begin_vertex>", "#include <begin_vertex>\ngridAt = position.xy;");
+    shader.fragmentShader = shader.fragmentShader
+      .replace("#include <common>", `#include <common>\nvarying vec2 gridAt; uniform vec3 gridColor; uniform float gridSize, gridReach;${GRID_SHADER}`)
+      .replace("#include <color_fragment>", "#include <color_fragment>\nfloat lines = gridLines(gridAt / gridSize);\n" +
+        "diffuseColor.rgb = mix(diffuseColor.rgb, gridColor, lines);\n" +
+        "diffuseColor.a = 1.0 - smoothstep(0.12, 1.0, length(gridAt) / gridReach);");
+  };
+}
+
 class Stage {
   constructor(canvas) {
     this.canvas = canvas;
     this.software = drawsInSoftware();
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.software, alpha: true, powerPreference: "high-performance" });
+    // A canvas one can see through has to be blended into the page: without a graphics card the sky is drawn instead.
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !this.software, alpha: !this.software, powerPreference: "high-performance" });
+    this.light = Object.fromEntries(["sunAlong", "sunColor", "skyColor", "earthColor", "skyTop", "skyLow"].map(n => [n, { value: new THREE.Vector3() }]));
+    Object.assign(this.light, { shadowLift: { value: 0 }, skyHeight: { value: 1 } });
     this.renderer.setClearColor(0, 0);
     this.renderer.shadowMap.enabled = true;
     this.renderer.shadowMap.type = this.software ? THREE.BasicShadowMap : THREE.PCFShadowMap;
@@ -89,7 +116,9 @@ class Stage {
   addTrack(recording, camera) {
     const scene = new THREE.Scene();
     const track = { recording, scene, sky: new THREE.HemisphereLight(0xffffff, 0xffffff, 1), sun: new THREE.DirectionalLight(0xffffff, 2) };
+    track.sky.position.set(0, 0, 1);
     scene.add(track.sky, track.sun, track.sun.target);
+    if (this.software) scene.add(plainSky(this.light));
     this.tracks.push(track);
     if (!this.bounds) {
       this.bounds = boundsOf(recording);
@@ -105,11 +134,13 @@ class Stage {
     sun.target.position.set(...centre);
     sun.position.set(centre[0] - 0.5 * radius * 2, centre[1] - 0.62 * radius * 2, centre[2] + 1.15 * radius * 2);
     Object.assign(sun.shadow.camera, { left: -reach, right: reach, top: reach, bottom: -reach, near: radius * 0.2, far: radius * 6 });
-    sun.shadow.mapSize.setScalar(this.software ? 1024 : 2048);
+    sun.shadow.mapSize.setScalar(this.software ? 768 : 2048);
     sun.shadow.bias = -0.0006;
     sun.shadow.normalBias = radius * 0.0025;
     sun.shadow.radius = 3;
     sun.castShadow = true;
+    this.light.sunAlong.value.copy(sun.position).sub(sun.target.position).normalize();
+    this.light.shadowLift.value = sun.shadow.normalBias;
   }
 
   /** Looks at everything. */
@@ -148,34 +179,37 @@ class Stage {
       track.sun.intensity = dark ? 2.4 : 2.25;
       for (const ground of track.grounds || []) {
         ground.material.color.copy(color("--ground"));
-        ground.material.userData.grid.value.copy(color("--grid"));
+        const { grid, tone } = ground.material.userData, screen = color("--ground").convertLinearToSRGB();
+        grid.value.copy(color("--grid"));
+        tone.value.copy(color("--grid")).convertLinearToSRGB();
+        tone.value.setRGB(tone.value.r / screen.r, tone.value.g / screen.g, tone.value.b / screen.b);
       }
+      this.shineLike(track, color);
     }
     this.dirty = true;
+  }
+
+  /** Tells the shaders of `software.js` what the lights of three.js are. Lambert's 1/π is in the colours. */
+  shineLike({ sky, sun }, color) {
+    const put = (name, c, times) => this.light[name].value.set(c.r, c.g, c.b).multiplyScalar(times);
+    put("skyColor", sky.color, sky.intensity / Math.PI);
+    put("earthColor", sky.groundColor, sky.intensity / Math.PI);
+    put("sunColor", sun.color, sun.intensity / Math.PI);
+    for (const [name, from] of [["skyTop", "--sky-top"], ["skyLow", "--sky-low"]]) put(name, color(from).convertLinearToSRGB(), 1);
   }
 
   /** A plane without end, with a grid that fades into the sky. */
   addGround(track) {
     const { radius, centre } = this.bounds;
     const spacing = 10 ** Math.round(Math.log10(radius / 4)), reach = 9 * radius + Math.hypot(centre[0], centre[1]);
-    const material = new THREE.MeshLambertMaterial({ transparent: true, depthWrite: true });
-    material.userData.grid = { value: new THREE.Color() };
-    material.onBeforeCompile = shader => {
-      Object.assign(shader.uniforms, { gridColor: material.userData.grid, gridSize: { value: spacing }, gridReach: { value: reach } });
-      shader.vertexShader = shader.vertexShader
-        .replace("#include <common>", "#include <common>\nvarying vec2 gridAt;")
-        .replace("#include <begin_vertex>", "#include <begin_vertex>\ngridAt = position.xy;");
-      shader.fragmentShader = shader.fragmentShader
-        .replace("#include <common>", "#include <common>\nvarying vec2 gridAt; uniform vec3 gridColor; uniform float gridSize, gridReach;\n" +
-          "float gridLine(vec2 p, float size) { vec2 q = p / size; vec2 w = max(fwidth(q), 1e-5) * 1.1; vec2 d = abs(fract(q - 0.5) - 0.5) / w;\n" +
-          " vec2 l = (1.0 - min(d, 1.0)) * clamp(0.6 / w - 1.0, 0.0, 1.0); return max(l.x, l.y); }")
-        .replace("#include <color_fragment>", "#include <color_fragment>\nfloat lines = max(0.55 * gridLine(gridAt, gridSize), gridLine(gridAt, gridSize * 10.0));\n" +
-          "diffuseColor.rgb = mix(diffuseColor.rgb, gridColor, lines);\n" +
-          "diffuseColor.a = 1.0 - smoothstep(0.12, 1.0, length(gridAt) / gridReach);");
-    };
+    const grid = { value: new THREE.Color() }, uniforms = { gridColor: grid, gridTone: { value: new THREE.Color() }, gridSize: { value: spacing }, gridReach: { value: reach } };
+    const material = new THREE.MeshLambertMaterial({ transparent: !this.software, depthWrite: true });
+    material.userData.grid = grid;
+    material.userData.tone = uniforms.gridTone;
+    if (this.software) plainGround(material, uniforms, this.light); else gridGround(material, uniforms);
     const ground = new THREE.Mesh(new THREE.PlaneGeometry(2 * reach, 2 * reach), material);
     ground.receiveShadow = true;
-    ground.renderOrder = -1;
+    ground.renderOrder = this.software ? 1 : -1;
     ground.matrixAutoUpdate = false;
     track.scene.add(ground);
     (track.grounds ||= []).push(ground);
@@ -189,6 +223,7 @@ class Stage {
     Object.assign(this, { width, height, ratio });
     this.renderer.setPixelRatio(ratio);
     this.renderer.setSize(width, height, false);
+    this.light.skyHeight.value = height * ratio;
     const before = this.aspect;
     this.aspect = this.columns() ? width / this.columns() / (height / this.rows()) : 1;
     this.camera.aspect = this.aspect || 1;
@@ -225,8 +260,8 @@ class Stage {
 
   render() {
     const { renderer } = this;
-    // Without a graphics card shadows follow every second picture while playing.
-    renderer.shadowMap.autoUpdate = !(this.software && this.playing) || (this.parity = !this.parity);
+    // Without a graphics card shadows follow every third picture while playing.
+    renderer.shadowMap.autoUpdate = !(this.software && this.playing) || (this.turn = ((this.turn || 0) + 1) % 3) === 0;
     renderer.setScissorTest(this.tracks.length > 1);
     this.tracks.forEach((track, i) => {
       const v = this.viewport(i), bottom = this.height - v.y - v.h;
