@@ -43,6 +43,10 @@ pub struct Collision {
     pub stops: Vec<(u32, f64, DVec3)>,
     /// Bodies that lost a contact, and those the user asked to wake.
     pub disturbed: Vec<Entity>,
+    /// Colliders where the velocities just found would lead them, by number; see `systems::collide::ahead`.
+    pub ahead: Vec<ColliderAhead>,
+    /// Velocities before the solve.
+    pub free: Vec<[DVec3; 2]>,
     /// Must the contact entities be looked up in the world (after a restore)?
     pub stale: bool,
 }
@@ -101,6 +105,19 @@ pub struct ColliderRecord {
     pub reach: f64,
 }
 
+/// A collider after the step, if nothing changes.
+#[derive(Clone, Copy)]
+pub struct ColliderAhead {
+    /// World position.
+    pub position: DVec3,
+    /// World orientation.
+    pub rotation: DQuat,
+    /// Where it is then.
+    pub bounds: Option<Bounds>,
+    /// How far its surface moves at most (m).
+    pub way: f64,
+}
+
 /// A near pair.
 #[derive(Default)]
 pub struct Pair {
@@ -112,6 +129,8 @@ pub struct Pair {
     pub old: Vec<ManifoldPoint>,
     /// Its points.
     pub points: Vec<ManifoldPoint>,
+    /// Where it would overlap after the step.
+    pub ahead: Vec<ContactPoint>,
     /// Least separation of its points (m), infinite without any.
     pub nearest: f64,
     /// How the surfaces meet.

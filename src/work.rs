@@ -186,6 +186,8 @@ pub struct ConstraintBlock {
 pub struct Rows {
     /// Constraints in the order of writing.
     pub blocks: Vec<ConstraintBlock>,
+    /// Blocks from here on add to a contact's earlier block (points that the look ahead found).
+    pub first_extra: usize,
     /// Slots of all blocks, one after another.
     pub body: Vec<u32>,
     /// Jacobian of all blocks, six numbers a row and body.
@@ -234,6 +236,7 @@ impl Rows {
     /// Empties the buffers and keeps their memory.
     pub fn clear(&mut self) {
         self.blocks.clear();
+        self.first_extra = usize::MAX;
         self.body.clear();
         self.jacobian.clear();
         self.violation.clear();

@@ -1,7 +1,10 @@
 //! Contacts write their rows (000 eqs. 3, 7, 9–11), and friction bounds follow the normal impulses (000 §8.2).
 
-use crate::components::{Contact, Manifold, RowImpulses, Surface};
-use crate::constraint::contact_rows::{ContactRow, ContactRules, write_point};
+use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
+use crate::constraint::BodyView;
+use crate::constraint::contact_rows::{
+    ContactRow, ContactRules, normal_offset, relative_velocity, write_point,
+};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::{Label, RowKind};
@@ -9,18 +12,23 @@ use crate::work::{Bodies, ConstraintBlock, Island, NO_ROW, Rows};
 use glam::DVec3;
 use hecs::Entity;
 
-/// Writes the rows of all contacts, in the order of the pairs. Runs after all other constraints, so that it knows which
-/// bodies are tied.
-pub fn write_contacts(step: &mut Step<'_>) {
-    let settings = step.settings;
-    let rules = ContactRules {
-        dt: step.dt,
+/// The numbers that all contacts of a step share.
+pub fn rules(settings: &Settings, dt: f64) -> ContactRules {
+    ContactRules {
+        dt,
         correction: settings.contact_correction,
         max_recovery_speed: settings.max_recovery_speed,
         bounce_threshold: settings.bounce_threshold,
         load_follow: settings.friction_follow,
         touch: 0.2 * settings.contact_margin,
-    };
+    }
+}
+
+/// Writes the rows of all contacts, in the order of the pairs. Runs after all other constraints, so that it knows which
+/// bodies are tied.
+pub fn write_contacts(step: &mut Step<'_>) {
+    let settings = step.settings;
+    let rules = rules(settings, step.dt);
     let mut jointed = std::mem::take(&mut step.work.jointed_pairs);
     jointed.sort_unstable();
     jointed.dedup();
@@ -51,19 +59,18 @@ pub fn write_contacts(step: &mut Step<'_>) {
         let views = [&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]];
         let block = open_block(rows, entity, [a.slot, b.slot]);
         for point in &mut manifold.points {
-            let normal = rows.d.len() as u32;
-            // A new point sticks in the first pass; what sticking needs beyond μ λₙ is taken back in the second.
-            let unbounded = point.age == 0 && settings.friction_passes > 0;
             let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
-            write_point(point, surface, views, (pull[0] - pull[1]) / step.dt, last, &rules, &mut |row| {
-                push(rows, &row, normal, label_of(last, row.key), unbounded);
-            });
+            let speed = point.normal.dot(relative_velocity(point, views));
+            let d = normal_offset(point, surface, speed, (pull[0] - pull[1]) / step.dt, &rules);
+            push_point(rows, point, surface, views, d, last, &rules, settings.friction_passes > 0);
         }
-        rows.blocks[block].rows = rows.d.len() as u32 - rows.blocks[block].row;
+        close_block(rows, block);
     }
     drop(contacts);
     drop(query);
     step.work.jointed_pairs = jointed;
+    step.work.rows.first_extra = step.work.rows.blocks.len();
+    step.work.collision.free.clone_from(&step.work.bodies.velocity);
     step.report.penetration_max = deepest;
     step.report.penetration_mean = if count == 0 { 0.0 } else { sum / f64::from(count) };
 }
@@ -74,7 +81,7 @@ fn pull_along(bodies: &Bodies, slot: u32, n: DVec3) -> f64 {
 }
 
 /// A surface that a user's system edited may hold anything.
-fn is_sound(s: &Surface) -> bool {
+pub fn is_sound(s: &Surface) -> bool {
     s.friction >= 0.0
         && s.compliance > 0.0
         && s.friction_compliance > 0.0
@@ -95,7 +102,8 @@ fn label_of(last: &RowImpulses, key: u32) -> Label {
     last.0.iter().find(|r| r.key == key).map_or(Label::Free, |r| r.label)
 }
 
-fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
+/// Begins the rows of a contact.
+pub fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
     rows.blocks.push(ConstraintBlock {
         entity,
         row: rows.d.len() as u32,
@@ -109,6 +117,31 @@ fn open_block(rows: &mut Rows, entity: Entity, slots: [u32; 2]) -> usize {
     });
     rows.body.extend(slots);
     rows.blocks.len() - 1
+}
+
+/// Ends the rows of a contact.
+pub fn close_block(rows: &mut Rows, block: usize) {
+    rows.blocks[block].rows = rows.d.len() as u32 - rows.blocks[block].row;
+}
+
+/// Appends the rows of one point. A new point sticks in the first pass if there is a second, in which what sticking needs
+/// beyond μ λₙ is taken back.
+#[allow(clippy::too_many_arguments)]
+pub fn push_point(
+    rows: &mut Rows,
+    point: &mut ManifoldPoint,
+    surface: &Surface,
+    views: [&BodyView; 2],
+    d: f64,
+    last: &RowImpulses,
+    rules: &ContactRules,
+    sticks_first: bool,
+) {
+    let normal = rows.d.len() as u32;
+    let unbounded = point.age == 0 && sticks_first;
+    write_point(point, surface, views, d, last, rules, &mut |row| {
+        push(rows, &row, normal, label_of(last, row.key), unbounded);
+    });
 }
 
 fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, unbounded: bool) {

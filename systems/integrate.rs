@@ -109,10 +109,12 @@ pub fn store_impulses(step: &mut Step<'_>) {
     let rows = &step.work.rows;
     let mut query = step.world.query::<&mut RowImpulses>();
     let mut kept = query.view();
-    for block in &rows.blocks {
+    for (b, block) in rows.blocks.iter().enumerate() {
         let Some(impulses) = kept.get_mut(block.entity) else { continue };
         let range = block.row as usize..(block.row + block.rows) as usize;
-        impulses.0.clear();
+        if b < rows.first_extra {
+            impulses.0.clear();
+        }
         impulses.0.extend(range.map(|i| RowImpulse {
             key: rows.key[i],
             lambda: rows.lambda[i],

@@ -84,6 +84,7 @@ pub fn step_pipeline() -> Pipeline {
                 .stage(IndexSets, "index sets", couple::update_index_sets), // (12)
         )
         .stage(IndexSets, "collect", solve::collect_impulses)
+        .stage(IndexSets, "look ahead", collide::look_ahead)
         .stage(IndexSets, "show partitions", partition::show_partitions)
         .stage(Integrate, "refine", refine::solve_along_the_curve)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)

@@ -59,21 +59,25 @@ pub struct ContactRow {
     pub lambda: f64,
 }
 
-/// Writes the rows of one point with `push`, the normal first. The point remembers its tangent and its bounce. `pull` is
-/// the acceleration (m/s²) with which forces bring the surfaces together.
+/// Velocity of b over a at a point.
+pub fn relative_velocity(point: &ManifoldPoint, [a, b]: [&BodyView; 2]) -> DVec3 {
+    let at = |v: &BodyView, arm: DVec3| v.linear_velocity + v.angular_velocity.cross(arm);
+    at(b, point.arm_b) - at(a, point.arm_a)
+}
+
+/// Writes the rows of one point with `push`, the normal first. The point remembers its tangent. `d` is that of the normal
+/// row (see [`normal_offset`]).
 pub fn write_point(
     point: &mut ManifoldPoint,
     surface: &Surface,
-    [a, b]: [&BodyView; 2],
-    pull: f64,
+    views: [&BodyView; 2],
+    d: f64,
     last: &RowImpulses,
     rules: &ContactRules,
     push: &mut dyn FnMut(ContactRow),
 ) {
     let n = point.normal;
-    let at = |v: &BodyView, arm: DVec3| v.linear_velocity + v.angular_velocity.cross(arm);
-    let relative = at(b, point.arm_b) - at(a, point.arm_a);
-    let d = normal_offset(point, surface, n.dot(relative), pull, rules);
+    let relative = relative_velocity(point, views);
     let (first, is_new, [arm_a, arm_b]) = (STRIDE * point.key, point.age == 0, [point.arm_a, point.arm_b]);
     let key = |row: u32| first + row;
     let impulse = |row: u32| if is_new { 0.0 } else { last.lambda(first + row) };
@@ -125,11 +129,12 @@ pub fn write_point(
     point.tangent = t;
 }
 
-/// d of the normal row.
+/// d of the normal row; the point remembers its bounce. `speed` is the velocity of b over a along the normal, `pull` the
+/// acceleration (m/s²) with which forces bring the surfaces together.
 ///
 /// A fast body first comes to lie on the surface and bounces in the next step with the speed it came with: to turn it
 /// round where it is would leave a visible gap.
-fn normal_offset(
+pub fn normal_offset(
     point: &mut ManifoldPoint,
     surface: &Surface,
     speed: f64,

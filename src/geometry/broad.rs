@@ -34,7 +34,13 @@ impl Box3 {
         }
     }
 
-    fn contains(&self, other: &Box3) -> bool {
+    /// The box around both.
+    pub fn union(self, other: Box3) -> Box3 {
+        Box3 { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// Is all of `other` in it?
+    pub fn contains(&self, other: &Box3) -> bool {
         self.low.cmple(other.low).all() && self.high.cmpge(other.high).all()
     }
 

@@ -1,6 +1,6 @@
 //! Contact entities: spawned, updated in place, despawned, in the order of the pairs.
 
-use crate::collision::{Collision, Pair};
+use crate::collision::{ColliderRecord, Collision, Pair};
 use crate::components::{Contact, Manifold, RowImpulses, Surface};
 use crate::events::{ContactEvent, PairNames};
 use crate::schedule::Step;
@@ -26,6 +26,13 @@ pub fn lend_manifolds(step: &mut Step<'_>) {
 
 /// Makes the contact entities those of the pairs that have points.
 pub fn keep_contacts(step: &mut Step<'_>) {
+    drop_parted(step);
+    update_in_place(step);
+    spawn_and_despawn(step);
+}
+
+/// Ends the contacts of pairs that are not near any more.
+pub fn drop_parted(step: &mut Step<'_>) {
     let mut gone: Vec<Pair> = std::mem::take(&mut step.work.collision.old_pairs);
     for mut pair in gone.drain(..) {
         if let Some(entity) = pair.entity.take() {
@@ -36,8 +43,6 @@ pub fn keep_contacts(step: &mut Step<'_>) {
         step.work.collision.spare_pairs.push(pair);
     }
     step.work.collision.old_pairs = gone;
-    update_in_place(step);
-    spawn_and_despawn(step);
 }
 
 fn update_in_place(step: &mut Step<'_>) {
@@ -75,14 +80,7 @@ fn spawn_and_despawn(step: &mut Step<'_>) {
             None if !pair.points.is_empty() => {
                 let (a, b) =
                     (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
-                let contact = Contact {
-                    a: a.entity,
-                    b: b.entity,
-                    collider_a: a.index,
-                    collider_b: b.index,
-                    sensor: a.sensor || b.sensor,
-                    touching: false,
-                };
+                let contact = new_contact(a, b);
                 let manifold = Manifold { points: std::mem::take(&mut pair.points) };
                 let Some(surface) = pair.surface else { continue };
                 let entity = step.world.spawn((contact, manifold, surface, RowImpulses::default()));
@@ -90,6 +88,18 @@ fn spawn_and_despawn(step: &mut Step<'_>) {
             }
             _ => {}
         }
+    }
+}
+
+/// The contact of two colliders.
+pub fn new_contact(a: &ColliderRecord, b: &ColliderRecord) -> Contact {
+    Contact {
+        a: a.entity,
+        b: b.entity,
+        collider_a: a.index,
+        collider_b: b.index,
+        sensor: a.sensor || b.sensor,
+        touching: false,
     }
 }
 

@@ -3,11 +3,13 @@
 //! Colliders are read once (`colliders`), the broad phase lists near pairs, the narrow phase runs over them in parallel
 //! in a fixed order (`narrow`), and contact entities are spawned, updated and despawned in that same order (`entities`).
 
+mod ahead;
 mod colliders;
 mod entities;
 mod narrow;
 mod stop;
 
+pub use ahead::look_ahead;
 pub use entities::{names, stopped};
 pub use stop::{stop_fast_bodies, sweep_fast_bodies};
 
@@ -48,7 +50,7 @@ fn list_pairs(work: &mut Work) {
         }
         let pair = old.next_if(|p| p.ids == ids).unwrap_or_else(|| {
             let mut pair = collision.spare_pairs.pop().unwrap_or_default();
-            pair.ids = ids;
+            (pair.ids, pair.nearest, pair.surface, pair.asleep) = (ids, f64::INFINITY, None, false);
             pair
         });
         collision.pairs.push(pair);

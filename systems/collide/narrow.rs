@@ -11,7 +11,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// Pairs per task: fixed, so that the work is cut the same way for any number of threads.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 
 /// Finds the points of every near pair that may touch in this step.
 pub fn find_points(step: &mut Step<'_>) {
@@ -29,7 +29,7 @@ pub fn find_points(step: &mut Step<'_>) {
                 continue;
             }
             pair.points.clear();
-            pair.surface = None;
+            (pair.surface, pair.nearest) = (None, f64::INFINITY);
             let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
             let refused = || filter.as_ref().is_some_and(|f| !f(a.entity, b.entity));
             if !may_meet(a, b, bodies) || tied() || refused() {
@@ -45,7 +45,7 @@ pub fn find_points(step: &mut Step<'_>) {
     });
 }
 
-fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
+pub(super) fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
     let moves = |r: &ColliderRecord| bodies.view[r.slot as usize].kind == BodyKind::Dynamic;
     let (f, g) = (a.filter, b.filter);
     // The tree's boxes are fat by an amount that depends on the past; what counts is where things can be now.
@@ -60,7 +60,7 @@ fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
 }
 
 /// How two materials meet.
-fn meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings) -> Surface {
+pub(super) fn meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings) -> Surface {
     let (m, n) = (&a.material, &b.material);
     let mass = |r: &ColliderRecord| match bodies.view[r.slot as usize].kind {
         BodyKind::Dynamic => bodies.view[r.slot as usize].mass,

@@ -38,8 +38,8 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     }
 }
 
-/// The share of the step after which a fast collider touches another by the final velocities. One that touches already
-/// is the solver's to hold, and may slide on; only its core must not get into the other.
+/// The share of the step after which a fast collider touches another by the final velocities, if its core would get into the
+/// other: whoever only touches is the solver's to hold, and may slide on.
 fn free_share(
     fast: &ColliderRecord,
     other: &ColliderRecord,
@@ -51,11 +51,14 @@ fn free_share(
         (bodies.velocity[fast.slot as usize][0] - bodies.velocity[other.slot as usize][0]) * dt;
     // The core sits at the centre of mass, where spinning does not move it.
     let center = bodies.view[fast.slot as usize].position;
-    let touches = nearest <= 0.1 * fast.thickness;
-    let (shape, position) = if touches { (&fast.core, center) } else { (&fast.shape, fast.position) };
     let still = Placed { shape: &other.shape, position: other.position, rotation: other.rotation };
-    let moving = Placed { shape, position, rotation: fast.rotation };
-    first_touch(&still, &moving, motion).filter(|share| *share < 1.0)
+    let core = Placed { shape: &fast.core, position: center, rotation: fast.rotation };
+    let inside = first_touch(&still, &core, motion).filter(|share| *share < 1.0)?;
+    if nearest <= 0.1 * fast.thickness {
+        return Some(inside);
+    }
+    let whole = Placed { shape: &fast.shape, position: fast.position, rotation: fast.rotation };
+    Some(first_touch(&still, &whole, motion).map_or(inside, |share| share.min(inside)))
 }
 
 /// Takes bodies back to where they were stopped.

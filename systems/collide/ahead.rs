@@ -1,0 +1,339 @@
+//! Looking where the solve leads: what would overlap after the step is held before it does.
+//!
+//! Rows know the surfaces at the pose at which they were written. A blow changes that: a corner that was far away swings in,
+//! a neighbour is thrown at a body it was not near, a surface turns by more than its tangent says. So once velocities are known,
+//! bodies are taken to where they would be when the next rows are written, the narrow phase looks at the pairs that moved,
+//! and whatever overlaps by more than it did gets rows linearised there,
+//!
+//! ```text
+//!     φ(q + h v) + h J (v⁺ − v) ≥ φ_allowed ,
+//! ```
+//!
+//! v the velocity just found: Newton on the gap. Only islands with new rows are solved again. A step without blows costs a few
+//! boxes.
+
+use super::narrow::{CHUNK, may_meet, meet};
+use super::{entities, list_pairs};
+use crate::collision::{ColliderAhead, ColliderRecord, Collision};
+use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
+use crate::constraint::BodyView;
+use crate::constraint::contact_rows::{ContactRules, relative_velocity};
+use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
+use crate::report::Trouble;
+use crate::schedule::Step;
+use crate::settings::Settings;
+use crate::systems::contacts::{close_block, is_sound, open_block, push_point, rules};
+use crate::systems::drift::fly;
+use crate::systems::{assemble, couple, graph, partition, solve};
+use crate::work::{Bodies, Rows, Work};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Solves the step again, a few times at most, while surfaces would overlap after it.
+pub fn look_ahead(step: &mut Step<'_>) {
+    if step.work.collision.pairs.is_empty() {
+        return;
+    }
+    for _ in 0..step.settings.contact_passes {
+        fly_ahead(step);
+        widen(step);
+        if !find_overlaps(step) {
+            return;
+        }
+        let first = step.work.rows.blocks.len();
+        give_entities(step);
+        if !add_rows(step) {
+            return;
+        }
+        solve_again(step, first);
+    }
+}
+
+/// Takes every body to where the next rows will be written.
+fn fly_ahead(step: &mut Step<'_>) {
+    let half = 0.5 * step.dt;
+    let bodies = &mut step.work.bodies;
+    let mut poses = std::mem::take(&mut bodies.ahead);
+    poses.clear();
+    poses.extend_from_slice(&bodies.view);
+    let bodies = &step.work.bodies;
+    poses.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, view)| {
+        if bodies.is_awake(slot as u32) {
+            if view.kind == BodyKind::Dynamic {
+                [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot];
+            }
+            fly(view, half);
+            fly(view, half);
+        }
+    });
+    step.work.bodies.ahead = poses;
+}
+
+/// Places the colliders there. Those that leave the box in which the broad phase looked for their partners are looked up again.
+fn widen(step: &mut Step<'_>) {
+    let margin = step.settings.contact_margin;
+    let Work { bodies, collision, .. } = &mut *step.work;
+    let Collision { broad, colliders, by_body, ahead, .. } = collision;
+    let still = ColliderAhead { position: DVec3::ZERO, rotation: Default::default(), bounds: None, way: 0.0 };
+    ahead.resize(colliders.len(), still);
+    let mut wider = false;
+    for &number in by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids) {
+        let record = &mut colliders[number as usize];
+        let there = &mut ahead[number as usize];
+        *there = place(record, bodies, step.dt);
+        if let (Some(Bounds::Finite(now)), Some(Bounds::Finite(then))) = (record.bounds, there.bounds)
+            && there.way > 0.0
+            && !now.contains(&then)
+        {
+            let both = Bounds::Finite(now.union(then.swept(DVec3::ZERO, margin)));
+            record.bounds = Some(both);
+            broad.update(number, both);
+            wider = true;
+        }
+    }
+    if wider {
+        step.work.collision.broad.refresh();
+        list_pairs(step.work);
+        entities::drop_parted(step);
+    }
+}
+
+fn place(record: &ColliderRecord, bodies: &Bodies, dt: f64) -> ColliderAhead {
+    let view = &bodies.ahead[record.slot as usize];
+    let (position, rotation) = (record.position, record.rotation);
+    if !bodies.is_awake(record.slot) || record.bounds.is_none() {
+        return ColliderAhead { position, rotation, bounds: record.bounds, way: 0.0 };
+    }
+    let turn = view.angular_velocity.length() * dt;
+    let way =
+        view.linear_velocity.length() * dt + if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 };
+    let position = view.position + view.rotation * record.local_position;
+    let rotation = view.rotation * record.local_rotation;
+    let bounds = match record.shape.shape() {
+        Shape::HalfSpace { normal } => {
+            let normal = rotation * normal.normalize();
+            Some(Bounds::Below { normal, offset: normal.dot(position) })
+        }
+        _ => {
+            let there = Box3::around(&Placed { shape: &record.shape, position, rotation });
+            (there.low.is_finite() && there.high.is_finite()).then_some(Bounds::Finite(there))
+        }
+    };
+    ColliderAhead { position, rotation, bounds, way }
+}
+
+/// Finds the pairs that would overlap by more than they may. Is there one?
+fn find_overlaps(step: &mut Step<'_>) -> bool {
+    let (bodies, settings, dt) = (&step.work.bodies, step.settings, step.dt);
+    let jointed = &step.work.jointed_pairs;
+    let Collision { pairs, colliders, scratch, filter, ahead, .. } = &mut step.work.collision;
+    let (colliders, filter, ahead) = (&*colliders, &*filter, &*ahead);
+    scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
+    pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, (scratch, found))| {
+        for pair in pairs {
+            pair.ahead.clear();
+            let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
+            let (there_a, there_b) = (&ahead[pair.ids.0 as usize], &ahead[pair.ids.1 as usize]);
+            let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { continue };
+            let (margin, tolerance) = margins(a, b, settings);
+            let allowed = allowed(pair.nearest, settings, dt) - tolerance;
+            if there_a.way + there_b.way <= tolerance || !x.meets(y) {
+                continue;
+            }
+            let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
+            let refused = || filter.as_ref().is_some_and(|f| !f(a.entity, b.entity));
+            if a.sensor || b.sensor || !may_meet(a, b, bodies) || tied() || refused() {
+                continue;
+            }
+            let a = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
+            let b = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
+            collide(&a, &b, margin, scratch, found);
+            if found.iter().any(|p| p.separation < allowed) {
+                pair.ahead.extend_from_slice(found);
+            }
+        }
+    });
+    pairs.iter().any(|p| !p.ahead.is_empty())
+}
+
+/// How far around points are taken along, and what may overlap: less for small bodies.
+fn margins(a: &ColliderRecord, b: &ColliderRecord, settings: &Settings) -> (f64, f64) {
+    let size = a.reach.min(b.reach);
+    (settings.contact_margin.min(0.05 * size), settings.contact_tolerance.min(0.01 * size))
+}
+
+/// Least separation that a pair may have after the step: none below zero, except for what it has not recovered yet.
+fn allowed(nearest: f64, settings: &Settings, dt: f64) -> f64 {
+    let depth = nearest.min(0.0);
+    depth - (settings.contact_correction * depth).max(-settings.max_recovery_speed * dt)
+}
+
+/// Pairs that had no contact get one.
+fn give_entities(step: &mut Step<'_>) {
+    let Collision { pairs, colliders, .. } = &mut step.work.collision;
+    for pair in pairs.iter_mut().filter(|p| !p.ahead.is_empty()) {
+        if pair.entity.is_some_and(|e| step.world.contains(e)) {
+            continue;
+        }
+        let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
+        let surface = meet(a, b, &step.work.bodies, step.settings);
+        pair.surface = Some(surface);
+        pair.entity = Some(step.world.spawn((
+            entities::new_contact(a, b),
+            Manifold::default(),
+            surface,
+            RowImpulses::default(),
+        )));
+    }
+}
+
+/// Adds rows for what would overlap; false if none of it pushes.
+fn add_rows(step: &mut Step<'_>) -> bool {
+    let (settings, dt) = (step.settings, step.dt);
+    let rules = rules(settings, dt);
+    let Work { bodies, rows, collision, .. } = &mut *step.work;
+    let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
+    let mut contacts = query.view();
+    let before = rows.blocks.len();
+    for pair in collision.pairs.iter().filter(|p| !p.ahead.is_empty()) {
+        let Some(entity) = pair.entity else { continue };
+        let Some((contact, manifold, surface, last)) = contacts.get_mut(entity) else { continue };
+        if contact.sensor || !surface.enabled || !is_sound(surface) {
+            continue;
+        }
+        let slots = [pair.ids.0, pair.ids.1].map(|id| collision.colliders[id as usize].slot);
+        let from = collision.ahead[pair.ids.0 as usize].position;
+        let allowed = allowed(pair.nearest, settings, dt);
+        let block = open_block(rows, entity, slots);
+        for found in &pair.ahead {
+            let (mut point, d) =
+                point_ahead(bodies, slots, from, found, pair.nearest, allowed, surface, &rules);
+            point.key = (0..).find(|k| manifold.points.iter().all(|p| p.key != *k)).unwrap_or(0);
+            let views = slots.map(|s| &bodies.view[s as usize]);
+            push_point(rows, &mut point, surface, views, d, last, &rules, settings.friction_passes > 0);
+            manifold.points.push(point);
+        }
+        close_block(rows, block);
+    }
+    rows.blocks.len() > before
+}
+
+/// The manifold point of an overlap that lies ahead, with the d of its normal row. `before` is the pair's least separation
+/// at the start of the step.
+#[allow(clippy::too_many_arguments)]
+fn point_ahead(
+    bodies: &Bodies,
+    slots: [u32; 2],
+    from: DVec3,
+    found: &ContactPoint,
+    before: f64,
+    allowed: f64,
+    surface: &Surface,
+    rules: &ContactRules,
+) -> (ManifoldPoint, f64) {
+    let [a, b] = slots.map(|s| &bodies.ahead[s as usize]);
+    let [arm_a, arm_b] = [a, b].map(|v| from - v.position + found.offset);
+    let mut point = ManifoldPoint {
+        key: u32::MAX,
+        normal: found.normal,
+        separation: 0.0,
+        arm_a,
+        arm_b,
+        tangent: DVec3::ZERO,
+        anchor_a: a.rotation.inverse() * arm_a,
+        anchor_b: b.rotation.inverse() * arm_b,
+        approach: 0.0,
+        load: 0.0,
+        age: 0,
+    };
+    let speed =
+        found.normal.dot(relative_velocity(&point, slots.map(|s| with_velocity(bodies, s)).each_ref()));
+    // The gap at the start of the step, as far as the tangent tells it; a pair that overlapped did not do so by more.
+    point.separation = (found.separation - rules.dt * speed).max(before.min(0.0));
+    if surface.restitution > 0.0 {
+        let came = -found.normal.dot(relative_velocity(&point, slots.map(|s| &bodies.view[s as usize])));
+        point.approach = if came > rules.bounce_threshold { came } else { 0.0 };
+    }
+    // What a turning body must give way is not thrown out faster than any other overlap.
+    let d = ((found.separation - allowed) / rules.dt - speed).max(-rules.max_recovery_speed - speed.max(0.0));
+    (point, d)
+}
+
+fn with_velocity(bodies: &Bodies, slot: u32) -> BodyView {
+    let mut view = bodies.view[slot as usize];
+    [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot as usize];
+    view
+}
+
+/// Solves the islands that have blocks from `first` on; the others keep what they have.
+fn solve_again(step: &mut Step<'_>, first: usize) {
+    let changed = |island: &crate::work::Island| island.blocks.last().is_some_and(|b| *b as usize >= first);
+    keep_bounds(step.work, first);
+    let counts = (step.report.pivots, step.report.factorizations);
+    let Work { bodies, collision, .. } = &mut *step.work;
+    bodies.velocity.clone_from(&collision.free);
+    graph::find_islands(step);
+    partition::partition_bodies(step);
+    assemble::assemble_islands(step);
+    let kept: Vec<_> =
+        step.work.islands.iter().map(|i| (i.stats, i.cut.iterations, i.cut.at_limit)).collect();
+    couple::load_partitions(step);
+    for (island, (stats, iterations, at_limit)) in step.work.islands.iter_mut().zip(kept) {
+        if !changed(island) {
+            island.cut.running = false;
+            (island.stats, island.cut.iterations, island.cut.at_limit) = (stats, iterations, at_limit);
+        }
+    }
+    while !couple::index_sets_settled(step) {
+        couple::form_schur_complement(step);
+        couple::solve_interface(step);
+        couple::solve_partitions(step);
+        couple::update_index_sets(step);
+    }
+    // The report tells of the last solve of every island, and counts the work of all.
+    step.report.troubles.retain(|t| !matches!(t, Trouble::Unconverged { .. }));
+    (step.report.pivots, step.report.factorizations) = (0, 0);
+    (step.report.residual_relative, step.report.residual_energy) = (0.0, 0.0);
+    (step.report.friction_bound_shift, step.report.interface_rows) = (0.0, 0);
+    solve::collect_impulses(step);
+    let unchanged = step.work.islands.iter().filter(|i| !changed(i)).map(|i| i.stats);
+    let (pivots, factorizations) =
+        unchanged.fold((0, 0), |n, s| (n.0 + s.pivots + s.ipm_iterations, n.1 + s.factorizations));
+    step.report.pivots += counts.0 - counts.0.min(pivots);
+    step.report.factorizations += counts.1 - counts.1.min(factorizations);
+}
+
+/// Islands that are not solved again keep the friction bounds that their passes found.
+fn keep_bounds(work: &mut Work, first: usize) {
+    let Work { islands, island_of, rows, bodies, .. } = work;
+    let mut again = vec![false; islands.len()];
+    for block in &rows.blocks[first..] {
+        for &slot in &rows.body[block.body as usize..(block.body + block.bodies) as usize] {
+            if bodies.is_dynamic(slot)
+                && let Some(marked) = again.get_mut(island_of[slot as usize] as usize)
+            {
+                *marked = true;
+            }
+        }
+    }
+    for (island, _) in islands.iter().zip(&again).filter(|(_, again)| !**again) {
+        let Rows { lo, hi, .. } = &mut *rows;
+        for (k, &row) in island.rows.iter().enumerate() {
+            (lo[row as usize], hi[row as usize]) = (island.problem.lo[k], island.problem.hi[k]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_deep_may_stay_deep_but_for_its_recovery() {
+        let (settings, dt) = (Settings::default(), 1.0 / 60.0);
+        assert_eq!(allowed(0.01, &settings, dt), 0.0);
+        // A fifth of a millimetre, and for a deep one no more than 0.3 m/s.
+        assert!((allowed(-1e-3, &settings, dt) + 0.8e-3).abs() < 1e-15);
+        assert!((allowed(-0.1, &settings, dt) + 0.1 - 0.005).abs() < 1e-15);
+    }
+}
