@@ -126,6 +126,12 @@ pub struct StepReport {
     pub pivots: u32,
     /// Factorizations over all islands.
     pub factorizations: u32,
+    /// Conjugate gradient iterations inside `bpp-pcg` and `pgcg`.
+    pub inner_iterations: u64,
+    /// Share of preconditioner columns with a negative pivot, the largest of an island.
+    pub imaginary_share: f64,
+    /// Friction rows softened by adaptive regularisation: these slip.
+    pub softened_rows: u32,
     /// Natural residual norm over all rows (000 eq. 29).
     pub residual: f64,
     /// The same relative to max(1, ‖b‖), the largest over the islands.

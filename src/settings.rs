@@ -72,6 +72,12 @@ pub struct Settings {
     /// Runs `schur-bpp` and `schur-pgs-sm` to the letter of the paper: block pivoting in every partition, no breaking of
     /// cycles, no last linear pass. Default no.
     pub coupling_as_published: bool,
+    /// Solver of the rows inside partitions of the `schur-*` methods and `fbic`; none is the one that suits their rows.
+    pub partition_solver: Option<Method>,
+    /// Partitions of fewer rows keep their direct solver whatever `partition_solver` says. Default 0.
+    pub partition_solver_rows: u32,
+    /// Solver of the interface of the `schur-*` methods; none is what the method's name says.
+    pub interface_solver: Option<Method>,
     /// Do solves start from the last step's impulses and index sets? Default yes.
     pub warm_start: bool,
     /// Forces the plain kernels, so that results have the same bits on every machine. Default no.
@@ -164,6 +170,9 @@ impl Default for Settings {
             partitioning: Partitioning::Auto,
             parallelism: 2,
             coupling_as_published: false,
+            partition_solver: None,
+            partition_solver_rows: 0,
+            interface_solver: None,
             warm_start: true,
             plain_kernels: false,
             max_coupling_iterations: 10,

@@ -18,8 +18,9 @@ fn nested(islands: &mut [Island]) -> impl Iterator<Item = &mut Island> {
 }
 
 fn coupling_settings(settings: &Settings) -> CouplingSettings {
+    let interface = if settings.method == Method::SchurPgsSm { Method::PgsSm } else { Method::Bpp };
     CouplingSettings {
-        interface: if settings.method == Method::SchurPgsSm { Method::PgsSm } else { Method::Bpp },
+        interface: settings.interface_solver.unwrap_or(interface),
         max_iterations: settings.max_coupling_iterations.max(1),
         as_published: settings.coupling_as_published,
     }
@@ -54,6 +55,7 @@ pub fn load_partitions(step: &mut Step<'_>) {
 fn load_nested(island: &mut Island, settings: &Settings) {
     let nested = island.cut.nested.get_or_insert_default();
     nested.set_options(options(settings));
+    nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
     nested.load(
         &island.problem,
         &island.cut.grouping,
@@ -149,6 +151,8 @@ fn add_counts(stats: &mut SolveStats, before: &SolveStats) {
     stats.pivots += before.pivots;
     stats.ipm_iterations += before.ipm_iterations;
     stats.factorizations += before.factorizations;
+    stats.inner_iterations += before.inner_iterations;
+    stats.imaginary_share = stats.imaginary_share.max(before.imaginary_share);
 }
 
 /// Have the index sets repeated, or is k at its limit? Then the island is put together, and done unless its friction

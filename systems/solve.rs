@@ -26,6 +26,9 @@ pub fn collect_impulses(step: &mut Step<'_>) {
         report.residual_energy = report.residual_energy.max(stats.residual_energy);
         report.pivots += stats.pivots + stats.ipm_iterations;
         report.factorizations += stats.factorizations;
+        report.inner_iterations += stats.inner_iterations;
+        report.imaginary_share = report.imaginary_share.max(stats.imaginary_share);
+        report.softened_rows += stats.softened_rows;
         report.friction_bound_shift = report.friction_bound_shift.max(island.friction_shift);
         report.coupling_iterations = report.coupling_iterations.max(island.cut.iterations);
         report.coupling_at_limit |= island.cut.at_limit;

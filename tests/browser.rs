@@ -222,6 +222,61 @@ fn several_solvers_stand_side_by_side() {
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 
+/// What `turnbuckle compare --html` writes: the runs in step, the table and the plots below.
+#[test]
+fn the_page_of_a_comparison_shows_runs_table_and_plots() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut browser) = browser() else { return };
+    let dir = std::env::temp_dir().join(format!("turnbuckle-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a temporary folder");
+    let (path, report) = (dir.join("compare.html"), dir.join("compare.json"));
+    let solvers = ["bpp", "auto", "pgs", "schur-bpp"];
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_turnbuckle"))
+        .args(["compare", "scenes/chain_load.ron", "--steps", "30", "--solvers", &solvers.join(",")])
+        .args(["--partitions", "min-degree:4,min-degree:8"])
+        .arg("--html")
+        .arg(&path)
+        .arg("--report")
+        .arg(&report)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&report).expect("the report was written");
+    let rows: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let rows = rows["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2 * solvers.len());
+    browser.screen(1280, 800, false, false);
+    browser.open(&path);
+    browser.eval("turnbuckle.setFrame(20)");
+    let frames = browser.eval("turnbuckle.app.recordings.map(r => r.frames)");
+    assert_eq!(
+        frames,
+        json!([31, 31, 31, 31]),
+        "one film a solver: a frame before the first step and one after each"
+    );
+    let first =
+        browser.eval("[...document.querySelectorAll('#report tr td:first-child')].map(t => t.innerText)");
+    let labels: Vec<_> = rows.iter().map(|r| r["label"].clone()).collect();
+    assert_eq!(first, json!(labels));
+    // Solve time, residual and joint error over time, and solve time over the size of the partitions.
+    assert_eq!(browser.eval("document.querySelectorAll('#report svg').length"), json!(4));
+    assert!(Picture::decode(&keep(&mut browser, "compare")).colours() > 200);
+    browser.eval("document.getElementById('report').scrollIntoView()");
+    assert!(Picture::decode(&keep(&mut browser, "compare-table")).colours() > 200);
+    browser.screen(390, 844, true, true);
+    browser.eval("document.getElementById('report').scrollIntoView()");
+    keep(&mut browser, "compare-phone");
+    assert_eq!(
+        browser.eval("document.documentElement.scrollWidth"),
+        json!(390),
+        "it must not scroll sideways"
+    );
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+    assert!(browser.requests.is_empty(), "{:?}", browser.requests);
+    std::fs::remove_dir_all(&dir).expect("it is ours");
+}
+
 /// A thousand bodies for six hundred frames open fast and weigh little; five hundred play smoothly.
 #[test]
 fn large_pages_open_fast() {

@@ -9,34 +9,46 @@ fn load(name: &str) -> Scene {
     scene::load_with(path, &Default::default()).expect("a scene of ours")
 }
 
-/// Runs a scene; returns the recording and the share of the time that recording took.
-fn run(name: &str, steps: u32) -> (Recording, f64) {
+/// Runs a scene; returns the recording and what each step and each look at it took.
+fn run(name: &str, steps: u32) -> (Recording, Vec<[Duration; 2]>) {
     let mut scene = load(name);
     let dt = scene.dt();
     let mut recorder = Recorder::of_scene(&scene, dt, 1, RecordOptions::default());
-    let (mut stepping, mut recording) = (Duration::ZERO, Duration::ZERO);
+    let mut times = Vec::new();
     for _ in 0..steps {
         let start = Instant::now();
         scene.physics.step(&mut scene.world, dt);
         let between = Instant::now();
         recorder.observe(&scene.world, &mut scene.physics);
-        recording += between.elapsed();
-        stepping += between - start;
+        times.push([between - start, between.elapsed()]);
     }
-    (recorder.finish(), recording.as_secs_f64() / stepping.as_secs_f64())
+    (recorder.finish(), times)
+}
+
+/// The share of the time that recording takes. Every run of a scene does the same work step by step, so the least that each
+/// step took in any of them is what it costs when nobody else has the machine.
+fn share(name: &str, steps: u32, runs: u32) -> (Recording, f64) {
+    let (recording, mut least) = run(name, steps);
+    for _ in 1..runs {
+        for (least, again) in least.iter_mut().zip(run(name, steps).1) {
+            *least = [least[0].min(again[0]), least[1].min(again[1])];
+        }
+    }
+    let sum = |k: usize| least.iter().map(|t| t[k]).sum::<Duration>().as_secs_f64();
+    (recording, sum(1) / sum(0))
 }
 
 #[test]
 fn recording_costs_little() {
     for (name, steps) in [("log_tower", 60), ("bridge", 30), ("bin", 40)] {
-        let (recording, share) = run(name, steps);
+        let asked = std::env::var_os("TURNBUCKLE_TIMING").is_some();
+        let (recording, share) = share(name, steps, if asked { 5 } else { 1 });
         eprintln!(
             "{name}: {} bodies, recording takes {:.2} % of the step",
             recording.bodies.len(),
             100.0 * share
         );
         // The promise is 3 %. Times are no test on a shared machine: like the page's, this one is held only on request.
-        let asked = std::env::var_os("TURNBUCKLE_TIMING").is_some();
         assert!(!asked || share < 0.03, "{name}: {:.2} %", 100.0 * share);
         assert!(share.is_finite() && !recording.frames.is_empty());
     }

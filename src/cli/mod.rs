@@ -67,6 +67,12 @@ struct SolveArgs {
     /// How bodies are grouped: none, semantic, min-degree:N or auto
     #[arg(long, value_name = "HOW", value_parser = partitioning)]
     partition: Option<Partitioning>,
+    /// Solver inside partitions, with --solver schur-…
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    partition_solver: Option<Method>,
+    /// Solver of the interface, with --solver schur-…
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    interface_solver: Option<Method>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -161,6 +167,8 @@ impl SolveArgs {
         if let Some(partition) = self.partition {
             settings.partitioning = partition;
         }
+        settings.partition_solver = self.partition_solver.or(settings.partition_solver);
+        settings.interface_solver = self.interface_solver.or(settings.interface_solver);
         if let Some(substeps) = self.substeps {
             settings.substeps = substeps;
         }

@@ -3,6 +3,7 @@
 use crate::linalg::dense::DenseLdl;
 use crate::solver::Label;
 use crate::solver::system::PivotSystem;
+use sprs::CsMat;
 
 /// S, z and the bounds, with the factor of the free rows.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,22 @@ impl InterfaceProblem {
             buffer.resize(m, 0.0);
         }
         self.factorizations = 0;
+    }
+
+    /// S without its zeros, for preconditioners.
+    pub fn matrix(&self) -> CsMat<f64> {
+        let m = self.z.len();
+        let (mut start, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..m {
+            for (j, &x) in
+                self.S[i * m..(i + 1) * m].iter().enumerate().filter(|(j, x)| **x != 0.0 || *j == i)
+            {
+                columns.push(j);
+                values.push(x);
+            }
+            start.push(columns.len());
+        }
+        CsMat::new((m, m), start, columns, values)
     }
 
     /// To be called when S is complete.

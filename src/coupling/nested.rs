@@ -20,6 +20,8 @@ pub struct Nested {
     coupling: Coupling<RigidPartition>,
     force: ForceCoupling,
     options: Option<MixedOptions>,
+    inside: Option<Method>,
+    inside_rows: usize,
     compliance: Vec<f64>,
     d: Vec<f64>,
     lo: Vec<f64>,
@@ -47,15 +49,17 @@ impl Nested {
         self.force_settled = false;
         let warm = if warm.len() == problem.rows() { warm } else { &[] };
         let label = |row: u32| warm.get(row as usize).copied().unwrap_or_default();
-        let parts = &self.cut.parts;
+        let (parts, inside, inside_rows) = (&self.cut.parts, self.inside, self.inside_rows);
         executor.for_each(&mut self.coupling.seats, |k, seat| {
             let (part, partition) = (&parts[k], &mut seat.partition);
             let mut method = Method::Bpp;
             partition.begin(&part.interface, method, |own, seam| {
                 part.load(problem, own, seam);
-                if !as_published {
-                    method = RigidPartition::method_by_character(own);
-                }
+                method = match inside {
+                    Some(chosen) if own.rows() >= inside_rows => chosen,
+                    _ if as_published => Method::Bpp,
+                    _ => RigidPartition::method_by_character(own),
+                };
             });
             partition.set_method(method);
             partition.set_labels(part.rows.iter().map(|&r| label(r)));
@@ -80,6 +84,12 @@ impl Nested {
             self.options = Some(options);
             self.coupling.seats.iter_mut().for_each(|seat| seat.partition.set_options(options));
         }
+    }
+
+    /// The solver of partitions of `rows` rows or more, from the next load on; none is the one that suits each. S_Γ needs
+    /// a factor of every partition either way.
+    pub fn set_inside(&mut self, method: Option<Method>, rows: u32) {
+        (self.inside, self.inside_rows) = (method, rows as usize);
     }
 
     /// The loop itself, for those who run its stages.
@@ -140,6 +150,10 @@ impl Nested {
         stats.pivots = self.coupling.pivots + seats.map(|s| s.partition.pivots).sum::<u32>();
         let factorizations = self.coupling.seats.iter().map(|s| s.partition.stats.factorizations);
         stats.factorizations = factorizations.sum();
+        let inner = self.coupling.seats.iter().map(|s| s.partition.inner_iterations);
+        stats.inner_iterations = self.coupling.inner_iterations + inner.sum::<u64>();
+        let shares = self.coupling.seats.iter().map(|s| s.partition.stats.imaginary_share);
+        stats.imaginary_share = shares.fold(0.0, f64::max);
         stats
     }
 

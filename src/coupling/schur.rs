@@ -42,7 +42,7 @@ pub struct Seat<P> {
 /// How the loop is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CouplingSettings {
-    /// Method of the interface solve: `Bpp` or `PgsSm`.
+    /// Method of the interface solve: `Bpp`, `PgsSm`, `BppPcg` or `Pgcg`.
     pub interface: Method,
     /// k_max.
     pub max_iterations: u32,
@@ -72,6 +72,8 @@ pub struct Coupling<P> {
     pub cycles: u32,
     /// Pivots of the interface.
     pub pivots: u32,
+    /// Conjugate gradient iterations of the interface.
+    pub inner_iterations: u64,
 }
 
 impl<P> Default for Coupling<P> {
@@ -90,6 +92,7 @@ impl<P> Default for Coupling<P> {
             settled: false,
             cycles: 0,
             pivots: 0,
+            inner_iterations: 0,
         }
     }
 }
@@ -119,7 +122,8 @@ impl<P: Partition + Send> Coupling<P> {
         self.seats.iter_mut().for_each(|seat| seat.stale = true);
         self.seen.clear();
         self.singles = 0;
-        (self.iterations, self.settled, self.cycles, self.pivots) = (0, false, 0, 0);
+        (self.iterations, self.settled, self.cycles) = (0, false, 0);
+        (self.pivots, self.inner_iterations) = (0, 0);
     }
 
     /// Asks the partitions that changed, and adds up S and z in the order of the table.
@@ -159,10 +163,17 @@ impl<P: Partition + Send> Coupling<P> {
         if self.d.is_empty() {
             return;
         }
-        let stats = self.engine.run(settings.interface, &mut self.problem, &self.interface, &self.settings);
+        let Self { engine, problem, interface, settings: solve, .. } = self;
+        let stats = if matches!(settings.interface, Method::BppPcg | Method::Pgcg) {
+            let S = problem.matrix();
+            engine.conjugate(settings.interface, problem, (&S, None), interface, solve)
+        } else {
+            engine.run(settings.interface, problem, interface, solve)
+        };
         self.interface.lambda.clone_from(&self.engine.best.lambda);
         self.interface.labels.clone_from(&self.engine.best.labels);
         self.pivots += stats.pivots;
+        self.inner_iterations += stats.inner_iterations;
     }
 
     /// Every partition finishes its step under the interface impulses.

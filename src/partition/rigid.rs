@@ -67,6 +67,8 @@ pub struct RigidPartition {
     pub stats: SolveStats,
     /// Pivots and interior-point iterations of the step.
     pub pivots: u32,
+    /// Conjugate gradient iterations of the step.
+    pub inner_iterations: u64,
     solver: Solver<SeamSystem>,
     handles: Vec<u32>,
     momentum: Vec<[f64; 6]>,
@@ -93,7 +95,7 @@ impl RigidPartition {
         // What the last step taught about pivoting is not part of the state; the same step must give the same bits.
         self.solver.set_pivoting_failed(false);
         self.momentum.clone_from(&self.problem.momentum);
-        self.pivots = 0;
+        (self.pivots, self.inner_iterations) = (0, 0);
         // The factor is made by whoever asks first; it needs the numbers either way.
         let Self { solver, problem, .. } = self;
         solver.linear_mut().load(problem);
@@ -189,6 +191,7 @@ impl Partition for RigidPartition {
         self.solution.labels.clone_from(&self.labels);
         self.stats = self.solver.solve(&self.problem, &mut self.solution);
         self.pivots += self.stats.pivots + self.stats.ipm_iterations;
+        self.inner_iterations += self.stats.inner_iterations;
         self.before.clone_from(&self.labels);
         self.labels.clone_from(&self.solution.labels);
         self.before != self.labels

@@ -32,6 +32,11 @@ pub fn replay_page(recording: &Recording) -> String {
 
 /// A page that replays several runs side by side, in step, with their curves overlaid.
 pub fn comparison_page(recordings: &[Recording]) -> String {
+    comparison_page_with(recordings, "")
+}
+
+/// The same with more to read below it: `report` is HTML, with a place `#report` to jump to.
+pub fn comparison_page_with(recordings: &[Recording], report: &str) -> String {
     let scene = recordings.first().map_or("nothing", |r| r.info.scene.as_str());
     let data: String =
         recordings.iter().map(|r| format!("{OPEN}{}{CLOSE}\n", base64(&r.to_bytes()))).collect();
@@ -41,6 +46,7 @@ pub fn comparison_page(recordings: &[Recording]) -> String {
         .replace("{{title}}", &escape(scene))
         .replace("{{style}}", STYLE)
         .replace("{{three}}", &format!("{licence}{THREE}"))
+        .replace("{{report}}", report)
         .replace("{{viewer}}", &format!("(() => {{\n\"use strict\";\n{viewer}\n}})();"))
         .replace("{{recordings}}", &data)
 }
@@ -125,7 +131,7 @@ mod tests {
         let mut recording = sample::tumbling(12, 5);
         recording.info.scene = "</title><b>".into();
         let page = replay_page(&recording);
-        for placeholder in ["title", "style", "three", "viewer", "recordings"] {
+        for placeholder in ["title", "style", "three", "viewer", "report", "recordings"] {
             assert!(!page.contains(&format!("{{{{{placeholder}}}}}")), "{placeholder} was left");
         }
         assert!(page.contains("&lt;/title&gt;"));

@@ -57,6 +57,17 @@ pub struct Pivots {
     pub max: u32,
 }
 
+/// Conjugate gradients inside the pivoting solvers (003).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Conjugate {
+    /// Iterations, mean over the steps.
+    pub inner_mean: f64,
+    /// Share of imaginary columns in the preconditioner, the largest of a step.
+    pub imaginary_share: f64,
+    /// Friction rows softened, the most in a step.
+    pub softened_rows: u32,
+}
+
 /// Natural residual per step (000 eq. 29).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Residual {
@@ -150,6 +161,8 @@ pub struct Summary {
     pub coupling: Coupling,
     /// Pivots.
     pub pivots: Pivots,
+    /// Conjugate gradients.
+    pub conjugate: Conjugate,
     /// Residual.
     pub residual: Residual,
     /// Joint error.
@@ -221,6 +234,7 @@ pub struct Tally {
     coupling_max: u32,
     at_limit: u64,
     pivots_max: u32,
+    conjugate: Conjugate,
     joint_max: f64,
     penetration_max: f64,
     energy: Energy,
@@ -258,6 +272,9 @@ impl Tally {
         self.coupling_max = self.coupling_max.max(r.coupling_iterations);
         self.at_limit += u64::from(r.coupling_at_limit);
         self.pivots_max = self.pivots_max.max(r.pivots);
+        self.conjugate.inner_mean += r.inner_iterations as f64;
+        self.conjugate.imaginary_share = self.conjugate.imaginary_share.max(r.imaginary_share);
+        self.conjugate.softened_rows = self.conjugate.softened_rows.max(r.softened_rows);
         self.joint_max = self.joint_max.max(r.joint_error_max);
         self.penetration_max = self.penetration_max.max(r.penetration_max);
         self.energy.end = r.kinetic + r.potential;
@@ -317,6 +334,7 @@ impl Tally {
             solve: spread(&self.solve_ms),
             coupling: Coupling { mean: mean(3), max: self.coupling_max, at_limit: self.at_limit as f64 / n },
             pivots: Pivots { mean: mean(4), max: self.pivots_max },
+            conjugate: Conjugate { inner_mean: self.conjugate.inner_mean / n, ..self.conjugate },
             residual: Residual {
                 median: quantile(&residuals, 0.5),
                 p99: quantile(&residuals, 0.99),

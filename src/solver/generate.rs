@@ -337,6 +337,54 @@ fn truck(m: &mut Maker, family: &[Vec<Vec<u32>>; 2], at: V3, heavy: f64) {
     }
 }
 
+/// A pile of boxes, `side` along each edge: every box rests on four others, with its layer half a box aside, and the
+/// lowest on the ground; 2.5 kg and four contact points a box.
+pub fn pile(side: usize, compliance: f64) -> RowProblem {
+    let mut m = Maker::new(compliance, 7);
+    let (size, mass) = (0.2, 2.5);
+    let place = |i: usize, j: usize, k: usize| {
+        let aside = 0.5 * size * (k % 2) as f64;
+        [size * i as f64 + aside, size * (k as f64 + 0.5), size * j as f64 + aside]
+    };
+    for k in 0..side {
+        for i in 0..side {
+            for j in 0..side {
+                let wobble = m.random.vector(0.001);
+                m.body(mass, cuboid(mass, [size; 3]), add(place(i, j, k), wobble));
+            }
+        }
+    }
+    let number = |i: usize, j: usize, k: usize| ((k * side + i) * side + j) as u32;
+    for k in 0..side {
+        for i in 0..side {
+            for j in 0..side {
+                // The box below towards each of the four corners, if there is one.
+                for (di, dj) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let (u, v) = if k % 2 == 1 {
+                        (i + di, j + dj)
+                    } else {
+                        (i.wrapping_add(di).wrapping_sub(1), j.wrapping_add(dj).wrapping_sub(1))
+                    };
+                    let corner = [
+                        0.25 * size * (2 * di) as f64 - 0.25 * size,
+                        -0.5 * size,
+                        0.25 * size * (2 * dj) as f64 - 0.25 * size,
+                    ];
+                    let point = add(add(place(i, j, k), corner), m.random.vector(0.002));
+                    let normal = add([0.0, 1.0, 0.0], m.random.vector(0.02));
+                    let own = number(i, j, k);
+                    if k == 0 {
+                        m.contact(&[own], point, normal);
+                    } else if u < side && v < side {
+                        m.contact(&[own, number(u, v, k - 1)], point, normal);
+                    }
+                }
+            }
+        }
+    }
+    m.problem
+}
+
 /// A pile of `n` rocks with about six neighbours each and one or two contact points per pair.
 pub fn rocks(n: usize, compliance: f64) -> RowProblem {
     let mut m = Maker::new(compliance, 7);

@@ -3,16 +3,17 @@
 
 mod page;
 mod recorded;
+mod rows;
 
 use super::output::write_text;
 use super::run::{Film, Outputs, positive, simulate};
-use super::table::meters;
 use super::{Failure, SceneArgs, method, partitioning, replay};
 use clap::Args;
-use serde::Serialize;
-use std::fmt::Write as _;
+pub use rows::Row;
+use rows::{Table, csv, growth};
 use std::path::PathBuf;
 use turnbuckle::StepReport;
+use turnbuckle::replay::Recording;
 use turnbuckle::scene::Scene;
 use turnbuckle::settings::Partitioning;
 use turnbuckle::solver::Method;
@@ -29,6 +30,12 @@ pub struct CompareArgs {
     /// Partitionings to try [default: the scene's]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = partitioning)]
     partitions: Vec<Partitioning>,
+    /// Solvers inside the partitions of `schur-…` to try [default: the one that suits each]
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', value_parser = method)]
+    partition_solvers: Vec<Method>,
+    /// Solver of the interface of `schur-…` [default: the one of its name]
+    #[arg(long, value_name = "NAME", value_parser = method)]
+    interface_solver: Option<Method>,
     /// Numbers of threads to try [default: all cores]
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Vec<u16>,
@@ -56,68 +63,15 @@ pub struct CompareArgs {
     /// Write the rows as CSV
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
-    /// Write a page with the table and plots
+    /// Write a page: all runs side by side, the table, and plots
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
-    /// Write a page that replays all runs side by side
-    #[arg(long, value_name = "FILE.html", conflicts_with = "recorded")]
-    replay: Option<PathBuf>,
-}
-
-/// One row: how one choice did.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
-    /// Solver.
-    pub solver: String,
-    /// Partitioning.
-    pub partition: String,
-    /// Threads.
-    pub threads: usize,
-    /// Warm start?
-    pub warm_start: bool,
-    /// Value of the parameter that grows, if one does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<f64>,
-    /// Steps or problems.
-    pub steps: u64,
-    /// Rows, mean.
-    pub rows: f64,
-    /// Solve time (ms).
-    pub solve_mean: f64,
-    /// Solve time (ms).
-    pub solve_median: f64,
-    /// Solve time (ms).
-    pub solve_p99: f64,
-    /// Baseline's mean solve time over this one's.
-    pub speed_up: f64,
-    /// Whole step (ms).
-    pub step_mean: f64,
-    /// Coupling iterations, mean.
-    pub coupling: f64,
-    /// Share of steps at the limit of coupling iterations.
-    pub at_limit: f64,
-    /// Pivots or iterations, mean.
-    pub pivots: f64,
-    /// Share of steps that did not reach the tolerance.
-    pub unsettled: f64,
-    /// Residual, median.
-    pub residual_median: f64,
-    /// Residual, largest.
-    pub residual_max: f64,
-    /// Largest joint error (m).
-    pub joint_error: f64,
-    /// Deepest penetration (m).
-    pub penetration: f64,
-    /// Promises of the scene that were broken.
-    pub broken: usize,
-    /// Time, solve time and residual of every step, for the plots.
-    #[serde(skip)]
-    pub curve: Vec<[f64; 3]>,
 }
 
 /// One choice to try.
 struct Choice {
     solver: Method,
+    inside: Option<Method>,
     partition: Option<Partitioning>,
     threads: usize,
     warm: bool,
@@ -126,11 +80,11 @@ struct Choice {
 
 /// Runs the comparison.
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let rows = if args.recorded { recorded::rows(args)? } else { live(args)? };
-    let rows = with_speed_up(rows);
-    let scene = args.scene.path().display().to_string();
+    let mut table = Table::new(args);
+    let (rows, films) =
+        if args.recorded { (recorded::rows(args, &mut table)?, Vec::new()) } else { live(args, &mut table)? };
+    let scene = args.scene.path().file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let growth = growth(&rows);
-    print!("{}", table(&rows));
     for line in &growth {
         println!("  {line}");
     }
@@ -143,8 +97,9 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         write_text(path, &csv(&rows))?;
     }
     if let Some(path) = &args.html {
-        write_text(path, &page::page(&scene, &rows, &growth))?;
-        println!("  look at it: {}", path.display());
+        replay::make_folder(path)?;
+        write_text(path, &page::page(&scene, &rows, &growth, &films))?;
+        replay::say(path);
     }
     Ok(())
 }
@@ -163,13 +118,20 @@ impl CompareArgs {
             self.partitions.iter().copied().map(Some).collect()
         };
         let warm: &[bool] = if self.warm { &[true, false] } else { &[true] };
+        let mut insides: Vec<Option<Method>> = self.partition_solvers.iter().copied().map(Some).collect();
+        if insides.is_empty() {
+            insides.push(None);
+        }
         let mut choices = Vec::new();
         for size in self.sizes()? {
             for &solver in &self.solvers {
                 for &partition in &partitions {
-                    for &threads in &threads {
-                        for &warm in warm {
-                            choices.push(Choice { solver, partition, threads, warm, size: size.clone() });
+                    for &inside in if is_nested(solver) { &insides[..] } else { &[None] } {
+                        for &threads in &threads {
+                            for &warm in warm {
+                                let size = size.clone();
+                                choices.push(Choice { solver, inside, partition, threads, warm, size });
+                            }
                         }
                     }
                 }
@@ -196,6 +158,8 @@ impl CompareArgs {
         let settings = &mut scene.physics.settings;
         settings.method = choice.solver;
         settings.warm_start = choice.warm;
+        settings.partition_solver = choice.inside;
+        settings.interface_solver = self.interface_solver;
         if let Some(partition) = choice.partition {
             settings.partitioning = partition;
         }
@@ -213,21 +177,37 @@ impl CompareArgs {
     }
 }
 
-/// Every choice runs the scene from its start.
-fn live(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
-    let mut rows = Vec::new();
+/// Does this method have solvers inside its partitions?
+fn is_nested(method: Method) -> bool {
+    matches!(method, Method::SchurBpp | Method::SchurPgsSm | Method::Fbic)
+}
+
+/// Every choice runs the scene from its start; with films for the page, if there is to be one.
+fn live(args: &CompareArgs, table: &mut Table) -> Result<(Vec<Row>, Vec<Recording>), Failure> {
+    let mut rows: Vec<Row> = Vec::new();
     let mut films = Vec::new();
     for choice in args.choices()? {
         let mut scene = args.load(&choice)?;
         let (dt, steps) = (scene.dt(), args.steps(&scene));
         let mut curve = Vec::new();
-        let mut watch = |r: &StepReport| curve.push([r.time, r.solve_ms, r.residual]);
-        let mut film = args.replay.as_ref().map(|p| Film::new(p.clone(), &scene, dt, choice.threads));
+        let mut watch = |r: &StepReport| {
+            curve.push([r.time, r.solve_ms, r.residual, r.joint_error_max, r.penetration_max]);
+        };
+        // Threads, partitions and warm starts change the time and not what is seen: one film a solver.
+        let name = |inside: Option<Method>| inside.map_or_else(String::new, |m| m.name().to_string());
+        let same = |r: &Row| {
+            r.solver == choice.solver.name() && r.inside == name(choice.inside) && r.size == rows[0].size
+        };
+        let new =
+            !rows.iter().any(same) && (rows.is_empty() || choice.size.as_ref().map(|s| s.1) == rows[0].size);
+        let mut film =
+            args.html.as_ref().filter(|_| new).map(|p| Film::new(p.clone(), &scene, dt, choice.threads));
         let outputs = Outputs { film: film.as_mut(), watch: Some(&mut watch), ..Outputs::default() };
         let s = simulate(&mut scene, steps, dt, choice.threads, false, outputs)?;
-        films.extend(film.map(|f| f.recorder.finish()));
-        rows.push(Row {
+        let row = Row {
+            label: String::new(),
             solver: s.solver,
+            inside: name(choice.inside),
             partition: s.partition,
             threads: s.threads,
             warm_start: choice.warm,
@@ -241,7 +221,11 @@ fn live(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
             step_mean: s.step.mean,
             coupling: s.coupling.mean,
             at_limit: s.coupling.at_limit,
-            pivots: s.pivots.mean,
+            outer: s.pivots.mean,
+            inner: s.conjugate.inner_mean,
+            imaginary: s.conjugate.imaginary_share,
+            softened: s.conjugate.softened_rows,
+            agree: None,
             unsettled: s.unconverged_steps as f64 / s.steps.max(1) as f64,
             residual_median: s.residual.median,
             residual_max: s.residual.max,
@@ -249,133 +233,16 @@ fn live(args: &CompareArgs) -> Result<Vec<Row>, Failure> {
             penetration: s.penetration.max,
             broken: s.expectations.iter().filter(|p| !p.kept).count(),
             curve,
-        });
+        };
+        films.extend(film.map(|f| {
+            let mut film = f.recorder.finish();
+            film.info.solver.clone_from(&row.solver);
+            if !row.inside.is_empty() {
+                film.info.solver = format!("{}/{}", row.solver, row.inside);
+            }
+            film
+        }));
+        table.add(row, &mut rows);
     }
-    if let Some(path) = &args.replay {
-        replay::write(path, &films)?;
-        replay::say(path);
-    }
-    Ok(rows)
-}
-
-/// Speed against the first row of the same size.
-fn with_speed_up(mut rows: Vec<Row>) -> Vec<Row> {
-    for i in 0..rows.len() {
-        let baseline = rows.iter().find(|r| r.size == rows[i].size).map_or(0.0, |r| r.solve_mean);
-        rows[i].speed_up = baseline / rows[i].solve_mean.max(1e-12);
-    }
-    rows
-}
-
-/// Exponent of the mean solve time in the mean number of rows, by a log–log fit, for each solver.
-fn growth(rows: &[Row]) -> Vec<String> {
-    let mut solvers: Vec<&str> = Vec::new();
-    for r in rows.iter().filter(|r| r.size.is_some()) {
-        if !solvers.contains(&r.solver.as_str()) {
-            solvers.push(&r.solver);
-        }
-    }
-    let fit = |solver: &str| {
-        let points: Vec<(f64, f64)> = rows
-            .iter()
-            .filter(|r| r.solver == solver && r.rows > 0.0 && r.solve_mean > 0.0)
-            .map(|r| (r.rows.ln(), r.solve_mean.ln()))
-            .collect();
-        let n = points.len() as f64;
-        let (mx, my) =
-            (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-        let over: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
-        let under: f64 = points.iter().map(|p| (p.0 - mx).powi(2)).sum();
-        (points.len() > 1 && under > 0.0).then(|| over / under)
-    };
-    solvers.iter().filter_map(|s| fit(s).map(|e| format!("{s}: solve time grows as rows^{e:.2}"))).collect()
-}
-
-fn table(rows: &[Row]) -> String {
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "\n{:<13} {:<14} {:>3} {:<4} {:>7} {:>6} {:>7} {:>9} {:>9} {:>9} {:>8} {:>6} {:>6} {:>7} {:>9} {:>9} {:>9} {:>10} {:>11} {:>6}",
-        "solver",
-        "partition",
-        "thr",
-        "warm",
-        "size",
-        "steps",
-        "rows",
-        "solve ms",
-        "median",
-        "p99",
-        "speed-up",
-        "coupl.",
-        "limit",
-        "pivots",
-        "unsettled",
-        "residual",
-        "max",
-        "joints",
-        "penetration",
-        "broken"
-    );
-    for r in rows {
-        let size = r.size.map_or(String::from("-"), |v| format!("{v}"));
-        let _ = writeln!(
-            out,
-            "{:<13} {:<14} {:>3} {:<4} {size:>7} {:>6} {:>7.0} {:>9.3} {:>9.3} {:>9.3} {:>7.2}x {:>6.1} {:>5.1}% {:>7.1} {:>8.1}% {:>9.1e} {:>9.1e} {:>10} {:>11} {:>6}",
-            r.solver,
-            r.partition,
-            r.threads,
-            if r.warm_start { "yes" } else { "no" },
-            r.steps,
-            r.rows,
-            r.solve_mean,
-            r.solve_median,
-            r.solve_p99,
-            r.speed_up,
-            r.coupling,
-            100.0 * r.at_limit,
-            r.pivots,
-            100.0 * r.unsettled,
-            r.residual_median,
-            r.residual_max,
-            meters(r.joint_error),
-            meters(r.penetration),
-            r.broken
-        );
-    }
-    out
-}
-
-fn csv(rows: &[Row]) -> String {
-    let mut out = String::from(
-        "solver,partition,threads,warm_start,size,steps,rows,solve_mean,solve_median,solve_p99,speed_up,step_mean,coupling,at_limit,pivots,unsettled,residual_median,residual_max,joint_error,penetration,broken\n",
-    );
-    for r in rows {
-        let size = r.size.map_or(String::new(), |v| v.to_string());
-        let _ = writeln!(
-            out,
-            "{},{},{},{},{size},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e},{:e},{:e},{}",
-            r.solver,
-            r.partition,
-            r.threads,
-            r.warm_start,
-            r.steps,
-            r.rows,
-            r.solve_mean,
-            r.solve_median,
-            r.solve_p99,
-            r.speed_up,
-            r.step_mean,
-            r.coupling,
-            r.at_limit,
-            r.pivots,
-            r.unsettled,
-            r.residual_median,
-            r.residual_max,
-            r.joint_error,
-            r.penetration,
-            r.broken
-        );
-    }
-    out
+    Ok((rows, films))
 }

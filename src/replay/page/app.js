@@ -38,6 +38,11 @@ class App {
     if (first.stride > 1) facts.push(`every ${first.stride}th step`);
     $("subtitle").textContent = facts.join(" · ");
     $("subtitle").title = info.about || "";
+    if ($("report")) {
+      const link = document.createElement("a");
+      Object.assign(link, { href: "#report", textContent: "table and plots ↓" });
+      $("subtitle").append(" · ", link);
+    }
     if (many) {
       $("labels").replaceChildren(...this.recordings.map((r, i) => {
         const span = document.createElement("span"), dot = document.createElement("i");

@@ -91,6 +91,12 @@ class Plot {
       const sums = Array.from({ length: frames }, (_, f) => this.stack.reduce((s, l) => s + l.values[f], 0)).sort((a, b) => a - b);
       high = Math.min(high, 1.6 * sums[Math.floor(0.98 * (frames - 1))]) || 1;
     }
+    if (!this.log && this.lines && this.recordings.length > 1) {
+      // Nor must one run that flies apart.
+      const all = Float64Array.from(this.lines.flatMap(l => Array.from(l.values)).filter(v => isFinite(v))).sort();
+      const [few, most] = [0.1, 0.9].map(q => all[Math.floor(q * (all.length - 1))] ?? 0), room = most - few || Math.abs(most) || 1;
+      [low, high] = [Math.max(low, few - room), Math.min(high, most + room)];
+    }
     if (this.log) {
       // Below this is rounding noise; it is drawn at the bottom.
       low = 10 ** Math.floor(Math.log10(Math.max(low, this.least)) + 1e-9);

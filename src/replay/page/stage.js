@@ -232,7 +232,10 @@ class Stage {
     this.dirty = true;
   }
 
-  columns() { return this.width / this.height < 0.8 ? 1 : Math.min(this.tracks.length, 3); }
+  columns() {
+    const runs = this.tracks.length;
+    return this.width / this.height < 0.8 ? (runs > 3 ? 2 : 1) : runs === 4 ? 2 : Math.min(runs, runs > 9 ? 4 : 3);
+  }
   rows() { return Math.ceil(this.tracks.length / this.columns()) || 1; }
 
   /** Fine for a still picture; while playing, as fine as the machine allows. */

@@ -1,0 +1,217 @@
+//! From which size on do conjugate gradients pay? Nets and piles of boxes up to more than 100,000 rows, solved by the direct
+//! solver (`auto`), `bpp-pcg` and `pgcg`: seconds of a cold and of a warm solve, and the most memory.
+//!
+//! `cargo bench --bench crossing` prints the table and writes the figure `docs/pictures/crossing.svg`. Every solve is a process
+//! of its own, so that its memory is its own, and is ended after `--limit` seconds (120). `--most ROWS` leaves larger
+//! problems out.
+
+use std::fmt::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate};
+
+const METHODS: [Method; 3] = [Method::Auto, Method::BppPcg, Method::Pgcg];
+const COLORS: [&str; 3] = ["#3b82b0", "#d2552c", "#4c9f70"];
+/// Cables of a net, each crossing all others; links a cable.
+const NETS: [(usize, usize); 5] = [(4, 20), (8, 40), (16, 80), (28, 140), (40, 200)];
+/// Boxes along an edge of a pile.
+const PILES: [usize; 5] = [4, 8, 12, 16, 21];
+/// Compliance of the rows (1/kg), as the engine's default.
+const COMPLIANCE: f64 = 1e-6;
+
+/// What one process found out.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    rows: f64,
+    cold: f64,
+    warm: f64,
+    megabytes: f64,
+    converged: bool,
+    residual: f64,
+    outer: f64,
+    inner: f64,
+}
+
+fn problem(case: &str, size: usize) -> RowProblem {
+    match case {
+        "net" => generate::net(NETS[size].0, NETS[size].1, 0.0, COMPLIANCE),
+        _ => generate::pile(PILES[size], COMPLIANCE),
+    }
+}
+
+/// Solves one problem and says what it took, on one line.
+fn one(case: &str, size: usize, method: Method) {
+    let mut problem = problem(case, size);
+    let mut solver = RowSolver::new(method);
+    let mut solution = Solution::default();
+    let clock = Instant::now();
+    solver.solve(&problem, &mut solution);
+    let cold = clock.elapsed().as_secs_f64();
+    // The next step of a scene at rest: everything moves a little differently.
+    let mut random = generate::Random::new(3);
+    for p in problem.momentum.iter_mut().flatten() {
+        *p *= 1.0 + 1e-3 * random.normal();
+    }
+    let clock = Instant::now();
+    let stats = solver.solve(&problem, &mut solution);
+    let warm = clock.elapsed().as_secs_f64();
+    println!(
+        "{} {cold} {warm} {} {} {} {} {}",
+        problem.rows(),
+        most_memory(),
+        u8::from(stats.converged),
+        stats.residual_relative,
+        stats.pivots + stats.ipm_iterations,
+        stats.inner_iterations
+    );
+}
+
+/// The most memory this process ever had (MB), where the system says so.
+fn most_memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
+}
+
+/// Runs [`one`] in a process of its own; nothing if it takes too long.
+fn measure(case: &str, size: usize, method: Method, limit: Duration) -> Option<Outcome> {
+    let mut child = Command::new(std::env::current_exe().ok()?)
+        .args(["--one", case, &size.to_string(), method.name()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let begin = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if begin.elapsed() > limit {
+            child.kill().ok()?;
+            child.wait().ok()?;
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
+    let n: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let &[rows, cold, warm, megabytes, converged, residual, outer, inner] = &n[..] else { return None };
+    Some(Outcome { rows, cold, warm, megabytes, converged: converged == 1.0, residual, outer, inner })
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let after = |name: &str| args.iter().position(|a| a == name).map(|i| &args[i + 1..]);
+    if let Some([case, size, method, ..]) = after("--one") {
+        let method = Method::from_name(method).expect("a method of ours");
+        return one(case, size.parse().expect("a number"), method);
+    }
+    let number = |name: &str, or: f64| after(name).and_then(|a| a.first()?.parse::<f64>().ok()).unwrap_or(or);
+    let limit = Duration::from_secs_f64(number("--limit", 120.0));
+    let most = number("--most", f64::INFINITY);
+    println!("| problem | rows | solver | cold s | warm s | memory MB | outer | inner | residual |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let mut found: Vec<(&str, usize, Outcome)> = Vec::new();
+    for case in ["net", "pile"] {
+        for size in 0..5 {
+            let rows = problem(case, size).rows();
+            if rows as f64 > most {
+                continue;
+            }
+            for (k, method) in METHODS.into_iter().enumerate() {
+                match measure(case, size, method, limit) {
+                    Some(o) => {
+                        let told = if o.converged { "" } else { " (says: not converged)" };
+                        println!(
+                            "| {case} | {rows} | {} | {:.3} | {:.3} | {:.0} | {} | {} | {:.0e}{told} |",
+                            method.name(),
+                            o.cold,
+                            o.warm,
+                            o.megabytes,
+                            o.outer,
+                            o.inner,
+                            o.residual
+                        );
+                        found.push((case, k, o));
+                    }
+                    None => println!(
+                        "| {case} | {rows} | {} | > {:.0} | | | | | |",
+                        method.name(),
+                        limit.as_secs_f64()
+                    ),
+                }
+            }
+        }
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/pictures/crossing.svg");
+    std::fs::write(path, figure(&found)).expect("the figure can be written");
+    println!("\nthe figure is docs/pictures/crossing.svg");
+}
+
+/// Time above, memory below; nets left, piles right; both axes logarithmic.
+fn figure(found: &[(&str, usize, Outcome)]) -> String {
+    let mut out = String::from(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 900 640' font-family='system-ui,sans-serif' font-size='12'>\
+         <rect width='900' height='640' fill='#fff'/>",
+    );
+    let value: [fn(&Outcome) -> f64; 2] = [|o| o.warm, |o| o.megabytes];
+    for (column, case) in ["net", "pile"].into_iter().enumerate() {
+        for (row, (name, value)) in ["warm solve, s", "memory, MB"].into_iter().zip(value).enumerate() {
+            let (left, top) = (70.0 + 440.0 * column as f64, 40.0 + 300.0 * row as f64);
+            let all: Vec<f64> = found.iter().map(|f| value(&f.2)).filter(|v| *v > 0.0).collect();
+            let low = all.iter().fold(f64::INFINITY, |m, v| m.min(*v)).log10().floor();
+            let high = all.iter().fold(0.0f64, |m, v| m.max(*v)).log10().ceil().max(low + 1.0);
+            let x = |rows: f64| left + (rows.log10() - 2.5) / 2.7 * 350.0;
+            let y = |v: f64| top + (high - v.log10()) / (high - low) * 230.0;
+            let _ =
+                write!(out, "<text x='{left}' y='{}' font-weight='600'>{case}: {name}</text>", top - 14.0);
+            for d in low as i32..=high as i32 {
+                let at = y(10f64.powi(d));
+                let _ = write!(
+                    out,
+                    "<path d='M{left} {at:.1}h350' stroke='#ddd'/><text x='{}' y='{:.1}' text-anchor='end'>1e{d}</text>",
+                    left - 6.0,
+                    at + 4.0
+                );
+            }
+            for d in 3..=5 {
+                let at = x(10f64.powi(d));
+                let _ = write!(
+                    out,
+                    "<path d='M{at:.1} {top}v230' stroke='#eee'/><text x='{at:.1}' y='{}' text-anchor='middle'>1e{d} rows</text>",
+                    top + 246.0
+                );
+            }
+            for (k, color) in COLORS.into_iter().enumerate() {
+                let mine: Vec<&Outcome> =
+                    found.iter().filter(|f| f.0 == case && f.1 == k).map(|f| &f.2).collect();
+                let points: String = mine.iter().fold(String::new(), |mut s, o| {
+                    let _ = write!(s, "{:.1},{:.1} ", x(o.rows), y(value(o)));
+                    s
+                });
+                let _ = write!(
+                    out,
+                    "<polyline fill='none' stroke='{color}' stroke-width='2' points='{points}'/>"
+                );
+                for o in mine {
+                    // What did not converge is hollow.
+                    let fill = if o.converged { color } else { "#fff" };
+                    let _ = write!(
+                        out,
+                        "<circle cx='{:.1}' cy='{:.1}' r='4' fill='{fill}' stroke='{color}' stroke-width='2'/>",
+                        x(o.rows),
+                        y(value(o))
+                    );
+                }
+            }
+        }
+    }
+    for (k, method) in METHODS.iter().enumerate() {
+        let at = 70.0 + 130.0 * k as f64;
+        let name = if *method == Method::Auto { "direct (auto)" } else { method.name() };
+        let _ = write!(
+            out,
+            "<rect x='{at}' y='616' width='18' height='4' fill='{}'/><text x='{}' y='623'>{name}</text>",
+            COLORS[k],
+            at + 24.0
+        );
+    }
+    out.push_str("<text x='470' y='623'>hollow: says that it did not converge</text></svg>\n");
+    out
+}
