@@ -3,15 +3,22 @@
 //!
 //! `cargo bench --bench crossing` prints the table and writes the figure `docs/pictures/crossing.svg`. Every solve is a process
 //! of its own, so that its memory is its own, and is ended after `--limit` seconds (120). `--most ROWS` leaves larger
-//! problems out.
+//! problems out. `-- --preconditioners` prints the inner iterations of `pgcg` by preconditioner instead (003 Figs. 6.1–6.3).
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use turnbuckle::linalg::incomplete::Kind;
 use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate};
 
-const METHODS: [Method; 3] = [Method::Auto, Method::BppPcg, Method::Pgcg];
-const COLORS: [&str; 3] = ["#3b82b0", "#d2552c", "#4c9f70"];
+/// Name, method and preconditioner.
+const METHODS: [(&str, Method, Kind); 4] = [
+    ("direct (auto)", Method::Auto, Kind::Imaginary),
+    ("bpp-pcg", Method::BppPcg, Kind::Imaginary),
+    ("pgcg", Method::Pgcg, Kind::Imaginary),
+    ("bpp-pcg, ICT 1e-5", Method::BppPcg, Kind::Ict { drop: 1e-5, keep: usize::MAX }),
+];
+const COLORS: [&str; 4] = ["#3b82b0", "#d2552c", "#4c9f70", "#a06cb4"];
 /// Cables of a net, each crossing all others; links a cable.
 const NETS: [(usize, usize); 5] = [(4, 20), (8, 40), (16, 80), (28, 140), (40, 200)];
 /// Boxes along an edge of a pile.
@@ -40,9 +47,10 @@ fn problem(case: &str, size: usize) -> RowProblem {
 }
 
 /// Solves one problem and says what it took, on one line.
-fn one(case: &str, size: usize, method: Method) {
+fn one(case: &str, size: usize, method: usize) {
     let mut problem = problem(case, size);
-    let mut solver = RowSolver::new(method);
+    let mut solver = RowSolver::new(METHODS[method].1);
+    solver.settings.inner.preconditioner = METHODS[method].2;
     let mut solution = Solution::default();
     let clock = Instant::now();
     solver.solve(&problem, &mut solution);
@@ -74,9 +82,9 @@ fn most_memory() -> f64 {
 }
 
 /// Runs [`one`] in a process of its own; nothing if it takes too long.
-fn measure(case: &str, size: usize, method: Method, limit: Duration) -> Option<Outcome> {
+fn measure(case: &str, size: usize, method: usize, limit: Duration) -> Option<Outcome> {
     let mut child = Command::new(std::env::current_exe().ok()?)
-        .args(["--one", case, &size.to_string(), method.name()])
+        .args(["--one", case, &size.to_string(), &method.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .ok()?;
@@ -99,8 +107,10 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let after = |name: &str| args.iter().position(|a| a == name).map(|i| &args[i + 1..]);
     if let Some([case, size, method, ..]) = after("--one") {
-        let method = Method::from_name(method).expect("a method of ours");
-        return one(case, size.parse().expect("a number"), method);
+        return one(case, size.parse().expect("a number"), method.parse().expect("a number"));
+    }
+    if args.iter().any(|a| a == "--preconditioners") {
+        return preconditioners();
     }
     let number = |name: &str, or: f64| after(name).and_then(|a| a.first()?.parse::<f64>().ok()).unwrap_or(or);
     let limit = Duration::from_secs_f64(number("--limit", 120.0));
@@ -114,27 +124,19 @@ fn main() {
             if rows as f64 > most {
                 continue;
             }
-            for (k, method) in METHODS.into_iter().enumerate() {
-                match measure(case, size, method, limit) {
+            for (k, (name, ..)) in METHODS.into_iter().enumerate() {
+                match measure(case, size, k, limit) {
                     Some(o) => {
                         let told = if o.converged { "" } else { " (says: not converged)" };
                         println!(
                             "| {case} | {rows} | {} | {:.3} | {:.3} | {:.0} | {} | {} | {:.0e}{told} |",
-                            method.name(),
-                            o.cold,
-                            o.warm,
-                            o.megabytes,
-                            o.outer,
-                            o.inner,
-                            o.residual
+                            name, o.cold, o.warm, o.megabytes, o.outer, o.inner, o.residual
                         );
                         found.push((case, k, o));
                     }
-                    None => println!(
-                        "| {case} | {rows} | {} | > {:.0} | | | | | |",
-                        method.name(),
-                        limit.as_secs_f64()
-                    ),
+                    None => {
+                        println!("| {case} | {rows} | {name} | > {:.0} | | | | | |", limit.as_secs_f64());
+                    }
                 }
             }
         }
@@ -142,6 +144,41 @@ fn main() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/pictures/crossing.svg");
     std::fs::write(path, figure(&found)).expect("the figure can be written");
     println!("\nthe figure is docs/pictures/crossing.svg");
+}
+
+/// Inner iterations of `pgcg`, cold and warm, by preconditioner.
+fn preconditioners() {
+    let kinds = [
+        Kind::Jacobi,
+        Kind::BlockJacobi,
+        Kind::Ic0,
+        Kind::Compensated,
+        Kind::PartialShift,
+        Kind::Imaginary,
+        Kind::Ict { drop: 1e-3, keep: usize::MAX },
+        Kind::Ict { drop: 1e-5, keep: usize::MAX },
+    ];
+    println!("| preconditioner | chain of 100, 2,000 : 1 | net of 1,104 rows | pile of 768 rows |");
+    println!("|---|---|---|---|");
+    let chain = generate::chain(100, 500.0, 1e-8);
+    let problems = [chain, problem("net", 0), problem("pile", 0)];
+    for kind in kinds {
+        let mut line = format!("| {kind:?} ");
+        for problem in &problems {
+            let mut solver = RowSolver::new(Method::Pgcg);
+            solver.settings.inner.preconditioner = kind;
+            let mut solution = Solution::default();
+            for when in ["cold", "warm"] {
+                let stats = solver.solve(problem, &mut solution);
+                let told = if stats.converged { "" } else { " (no)" };
+                let before = if when == "cold" { "| " } else { ", warm " };
+                let _ = write!(line, "{before}{}{told}", stats.inner_iterations);
+            }
+            line.push(' ');
+        }
+        println!("{line}|");
+    }
+    println!("\n(no): did not reach 1e-9, and says so");
 }
 
 /// Time above, memory below; nets left, piles right; both axes logarithmic.
@@ -202,9 +239,8 @@ fn figure(found: &[(&str, usize, Outcome)]) -> String {
             }
         }
     }
-    for (k, method) in METHODS.iter().enumerate() {
+    for (k, (name, ..)) in METHODS.iter().enumerate() {
         let at = 70.0 + 130.0 * k as f64;
-        let name = if *method == Method::Auto { "direct (auto)" } else { method.name() };
         let _ = write!(
             out,
             "<rect x='{at}' y='616' width='18' height='4' fill='{}'/><text x='{}' y='623'>{name}</text>",
@@ -212,6 +248,6 @@ fn figure(found: &[(&str, usize, Outcome)]) -> String {
             at + 24.0
         );
     }
-    out.push_str("<text x='470' y='623'>hollow: says that it did not converge</text></svg>\n");
+    out.push_str("<text x='640' y='623'>hollow: says that it did not converge</text></svg>\n");
     out
 }

@@ -86,9 +86,9 @@ fn problems_of_the_scenes_are_solved_as_by_the_direct_solver_or_refused() {
                 arrived[k] += 1;
                 // The bound of issue 8; they ask themselves for 1e-9.
                 assert!(stats.residual_relative <= 1e-6, "{name}: {stats:?}");
-                for i in 0..w.len() {
+                for (i, w) in w.iter().enumerate() {
                     // A row at a bound with a slack of 0.1 mm/s is there in every solution.
-                    if exact.labels[i] != Label::Free && w[i].abs() > 1e-4 {
+                    if exact.labels[i] != Label::Free && w.abs() > 1e-4 {
                         assert_eq!(exact.labels[i], found.labels[i], "{name}, {}, row {i}", method.name());
                     }
                 }

@@ -15,7 +15,7 @@ const STYLE: &str = "<style>\
 .report{max-width:1360px;margin:0 auto;padding:28px 20px 48px;font:14px/1.45 system-ui,sans-serif;color:var(--ink,#23272e)}\
 .report h2{font-size:17px;font-weight:650;margin:28px 0 8px}.report .scroll{overflow-x:auto}\
 .report table{border-collapse:collapse;font-variant-numeric:tabular-nums;white-space:nowrap;font-size:13px}\
-.report td,.report th{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line,#d9d6cf)}\
+.report td,.report th{padding:5px 8px;text-align:right;border-bottom:1px solid var(--line,#d9d6cf)}\
 .report th{font-weight:600;color:var(--soft,#6b7280)}.report td:first-child,.report th:first-child{text-align:left}\
 .report i{display:inline-block;width:9px;height:9px;border-radius:50%;margin-right:7px}\
 .report .bad{color:var(--accent,#d2552c);font-weight:600}\

@@ -245,13 +245,15 @@ class Stage {
     this.resize();
   }
 
-  /** Slow machines draw fewer pixels while playing. */
+  /** Slow machines draw fewer pixels and shadows while playing. */
   adapt(milliseconds) {
     this.pace = 0.8 * (this.pace || 16) + 0.2 * milliseconds;
     this.slow = this.pace > 30 ? (this.slow || 0) + 1 : 0;
-    if (this.slow < 5 || this.scale <= 0.45) return;
-    this.playScale = this.scale = Math.max(0.45, this.scale * 0.75);
+    if (this.slow < 5) return;
     this.slow = 0;
+    this.shadowPace = Math.min((this.shadowPace || 2) + 1, 6);
+    if (this.scale <= 0.45) return;
+    this.playScale = this.scale = Math.max(0.45, this.scale * 0.75);
     this.resize();
   }
 
@@ -263,8 +265,9 @@ class Stage {
 
   render() {
     const { renderer } = this;
-    // Without a graphics card shadows follow every third picture while playing.
-    renderer.shadowMap.autoUpdate = !(this.software && this.playing) || (this.turn = ((this.turn || 0) + 1) % 3) === 0;
+    // Without a graphics card shadows follow some pictures only while playing; they cost as much as all the rest.
+    this.turn = ((this.turn || 0) + 1) % (this.shadowPace || 2);
+    renderer.shadowMap.autoUpdate = !(this.software && this.playing) || this.turn === 0;
     renderer.setScissorTest(this.tracks.length > 1);
     this.tracks.forEach((track, i) => {
       const v = this.viewport(i), bottom = this.height - v.y - v.h;
