@@ -201,6 +201,28 @@ fn every_size_and_light_is_drawn_without_complaint() {
 }
 
 #[test]
+fn a_click_on_a_body_or_joint_shows_its_numbers() {
+    let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut browser) = browser() else { return };
+    let path = write("click", &[sample::tumbling(4, 5)]);
+    browser.screen(1000, 700, false, false);
+    browser.open(&path);
+    for (kind, id, name, unit) in [("body", 1, "body 1", "kg"), ("joint", 0, "joint 1", "N·m")] {
+        browser.eval(&format!("turnbuckle.setShow('forces', {})", kind == "joint"));
+        let at = browser.eval(&format!("turnbuckle.where('{kind}', {id})"));
+        browser.click(at[0].as_f64().expect("a number"), at[1].as_f64().expect("a number"));
+        // The page draws the card with its next picture.
+        browser.eval(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => 0)",
+        );
+        let card = browser.eval("document.getElementById('inspector').innerText");
+        assert!(card.as_str().is_some_and(|c| c.contains(name) && c.contains(unit)), "{kind}: {card}");
+        keep(&mut browser, &format!("click-{kind}"));
+    }
+    assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
+}
+
+#[test]
 fn several_solvers_stand_side_by_side() {
     let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };

@@ -119,8 +119,7 @@ impl Engine {
                 tau: 0.1 * target,
                 softening: settings.softening,
             };
-            stats.pivots =
-                pgcg::generalised(&mut system, &start.labels, &outer, &mut self.pgcg, &mut self.best);
+            stats.pivots = pgcg::generalised(&mut system, start, &outer, &mut self.pgcg, &mut self.best);
             &self.pgcg.softening
         } else {
             let pivots = PivotSettings {

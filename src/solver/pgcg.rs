@@ -4,7 +4,6 @@
 //! there and the iteration starts again on what is left; when the free rows are solved, tight rows whose
 //! slack has the wrong sign are freed. λ never leaves its bounds and the energy ½ λᵀAλ + bᵀλ never grows.
 
-use super::Label;
 use super::bpp::Best;
 use super::bpp_pcg::{PcgSystem, PcgSystemMemory};
 use super::index_sets::{self, Tolerance};
@@ -12,6 +11,7 @@ use super::pcg::{dot, round_off};
 use super::residual;
 use super::softening::{Softening, SofteningMemory};
 use super::system::PivotSystem;
+use super::{Label, Solution};
 
 /// Settings of the outer loop.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +49,10 @@ pub struct PgcgMemory {
     pub softening: SofteningMemory,
 }
 
-/// Runs from `start` labels; returns the number of outer iterations. The best point goes into `best`.
+/// Runs from the labels and impulses of `start`; returns the number of outer iterations. The best point goes into `best`.
 pub fn generalised<S: PivotSystem>(
     system: &mut PcgSystem<'_, S>,
-    start: &[Label],
+    start: &Solution,
     settings: &PgcgSettings,
     memory: &mut PgcgMemory,
     best: &mut Best,
@@ -102,21 +102,24 @@ pub fn generalised<S: PivotSystem>(
 }
 
 impl PgcgMemory {
-    fn begin<S: PivotSystem>(&mut self, system: &PcgSystem<'_, S>, start: &[Label]) {
+    fn begin<S: PivotSystem>(&mut self, system: &PcgSystem<'_, S>, start: &Solution) {
         let n = system.rows();
         self.labels.clear();
-        self.labels.extend_from_slice(start);
+        self.labels.extend_from_slice(&start.labels);
         index_sets::legalise(&mut self.labels, system.lo(), system.hi());
         for buffer in [&mut self.lambda, &mut self.w, &mut self.r, &mut self.z, &mut self.q, &mut self.aq] {
             buffer.clear();
             buffer.resize(n, 0.0);
         }
-        // Free rows start from zero (003 §5.3), or the bound next to it.
+        // Free rows start from the last step's impulse, or without one from zero (003 §5.3), or the bound next to it. From
+        // zero every contact starts at its bound and most of a warm index set is lost at the first step.
+        let guess = if start.lambda.len() == n { &start.lambda[..] } else { &[] };
         for i in 0..n {
+            let last = guess.get(i).copied().filter(|l| l.is_finite()).unwrap_or(0.0);
             self.lambda[i] = match self.labels[i] {
                 Label::Lower => system.lo()[i],
                 Label::Upper => system.hi()[i],
-                Label::Free => 0.0f64.max(system.lo()[i]).min(system.hi()[i]),
+                Label::Free => last.max(system.lo()[i]).min(system.hi()[i]),
             };
         }
         self.free.clear();

@@ -179,6 +179,14 @@ impl Chromium {
         answer["result"]["value"].clone()
     }
 
+    /// Presses and releases the mouse, as a person would.
+    pub fn click(&mut self, x: f64, y: f64) {
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", event);
+        }
+    }
+
     /// A picture of the page, as the bytes of a PNG.
     pub fn screenshot(&mut self) -> Vec<u8> {
         let answer = self.call("Page.captureScreenshot", json!({ "format": "png" }));

@@ -323,6 +323,13 @@ function testInterface(app) {
     },
     cableColors(i) { return layer(i).cables.tubes.map(t => Array.from(t.mesh.geometry.attributes.color.array.subarray(0, 3))); },
     pick(x, y) { app.pick({ clientX: x, clientY: y }); settle(); return $("inspector").hidden ? "" : $("inspector").innerText; },
+    /** Where on the page a body or joint of the first run is. */
+    where(kind, id) {
+      const { bodies, forces } = layer(0), p = Array.from(bodies.poses.subarray(7 * id, 7 * id + 3)), v = app.stage.viewport(0);
+      if (kind === "joint") forces.anchor(id, bodies, p);
+      const at = new THREE.Vector3(...p).project(app.stage.camera);
+      return [v.x + (at.x + 1) / 2 * v.w, v.y + (1 - at.y) / 2 * v.h];
+    },
     arrows(i) { const { contacts, loads } = layer(i).forces; return { contacts: contacts.shaft.count, loads: loads.shaft.count }; },
     plot(name, line = 0) {
       const p = app.plots.find(q => q.name === name);
