@@ -327,6 +327,19 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         }
     }
 
+    /// (A + D)_FF x_F = r_F with so many steps of refinement; `x` holds r on entry.
+    fn solve_shifted(&mut self, x: &mut [f64], refinements: u32) {
+        let Memory { mixed, r_v, r_lambda, q, labels, .. } = &mut *self.memory;
+        r_v.fill(0.0);
+        r_lambda.copy_from_slice(x);
+        for (x, label) in x.iter_mut().zip(labels.iter()) {
+            if *label != Label::Free {
+                *x = 0.0;
+            }
+        }
+        mixed.solve(self.problem, r_v, r_lambda, q, x, refinements);
+    }
+
     /// q := M⁻¹ q.
     fn divide_by_mass(&mut self) {
         let Memory { q, inverse, .. } = &mut *self.memory;
@@ -413,15 +426,11 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn solve(&mut self, x: &mut [f64]) {
-        let Memory { mixed, r_v, r_lambda, q, labels, .. } = &mut *self.memory;
-        r_v.fill(0.0);
-        r_lambda.copy_from_slice(x);
-        for (x, label) in x.iter_mut().zip(labels.iter()) {
-            if *label != Label::Free {
-                *x = 0.0;
-            }
-        }
-        mixed.solve(self.problem, r_v, r_lambda, q, x, 1);
+        self.solve_shifted(x, 1);
+    }
+
+    fn solve_roughly(&mut self, x: &mut [f64]) {
+        self.solve_shifted(x, 0);
     }
 
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {

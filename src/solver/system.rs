@@ -30,6 +30,10 @@ pub trait PivotSystem {
     /// Solves (A + D)_FF x_F = r_F with the last factor, refined; `x` holds r on entry and x on
     /// return, zero on the rows that are not free.
     fn solve(&mut self, x: &mut [f64]);
+    /// [`solve`](Self::solve) without refinement, where that is cheaper.
+    fn solve_roughly(&mut self, x: &mut [f64]) {
+        self.solve(x);
+    }
     /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
     /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).

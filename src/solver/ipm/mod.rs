@@ -56,6 +56,12 @@ pub struct IpmMemory {
     /// Share of rd that the direction at hand removes.
     share: f64,
     recentred: bool,
+    /// Are directions refined?
+    refined: bool,
+    /// Root mean square of rd/√A_ii that the last step promised.
+    promised: f64,
+    /// 1/A_ii, 0 for rows that take no part.
+    inverse_diagonal: Vec<f64>,
     lambda: Vec<f64>,
     w: Vec<f64>,
     rd: Vec<f64>,
@@ -76,6 +82,9 @@ const JAMMED: f64 = 0.1;
 /// Share of the way to the boundary that a step takes. Nearer to one the last iterations are fewer, and
 /// some runs end with rows so far from the central path that nothing moves any more.
 const KEEP: f64 = 0.995;
+
+/// Share of a step's merit by which its rd may miss what was promised before directions are refined.
+const ROUGH: f64 = 0.1;
 
 /// Width of a box, relative to the typical impulse, below which its row is set aside.
 const NARROW: f64 = 1e-9;
@@ -111,6 +120,10 @@ impl IpmMemory {
         let typical = self.typical_energy_root(system);
         self.set_narrow_rows_aside(system, typical);
         let typical = typical.max(size);
+        self.promised = f64::INFINITY;
+        self.inverse_diagonal.clear();
+        let weight = |(&a, &on): (&f64, &bool)| if on { 1.0 / a.max(f64::MIN_POSITIVE) } else { 0.0 };
+        self.inverse_diagonal.extend(system.diagonal().iter().zip(&self.active).map(weight));
         self.sides[0].prepare(1.0, system.lo(), &self.active);
         self.sides[1].prepare(-1.0, system.hi(), &self.active);
         for i in 0..n {
@@ -137,14 +150,8 @@ impl IpmMemory {
         let mu = mean * margin * typical;
         for i in 0..n {
             let [lower, upper] = &mut self.sides;
-            if lower.bounded[i] {
-                lower.g[i] = (self.lambda[i] - system.lo()[i]).max(1e-200);
-                lower.z[i] = mu / lower.g[i];
-            }
-            if upper.bounded[i] {
-                upper.g[i] = (system.hi()[i] - self.lambda[i]).max(1e-200);
-                upper.z[i] = mu / upper.g[i];
-            }
+            lower.place(i, self.lambda[i] - system.lo()[i], mu);
+            upper.place(i, system.hi()[i] - self.lambda[i], mu);
         }
         self.sides[0].count() + self.sides[1].count()
     }
@@ -199,11 +206,11 @@ impl IpmMemory {
     }
 
     /// The labels the iterate suggests.
-    fn label<S: PivotSystem>(&mut self, system: &S) {
+    fn label(&mut self) {
         let [lower, upper] = &self.sides;
         for i in 0..self.lambda.len() {
             // A bound is active when its distance is small beside what its multiplier could move.
-            let reach = (lower.z[i] - upper.z[i]) / system.diagonal()[i].max(f64::MIN_POSITIVE);
+            let reach = (lower.z[i] - upper.z[i]) * self.inverse_diagonal[i];
             self.labels[i] = if !self.active[i] || (lower.bounded[i] && lower.g[i] < reach) {
                 Label::Lower
             } else if upper.bounded[i] && upper.g[i] < -reach {
@@ -215,11 +222,11 @@ impl IpmMemory {
     }
 
     /// Natural residual of the projected iterate, offered to `best` with the labels it suggests.
-    fn residual<S: PivotSystem>(&mut self, system: &mut S, best: &mut Best) -> f64 {
+    fn residual<S: PivotSystem>(&mut self, system: &mut S, bounds: usize, best: &mut Best) -> f64 {
         system.slack(&self.lambda, &mut self.w);
         std::mem::swap(&mut self.previous, &mut self.labels);
         self.labels.resize(self.lambda.len(), Label::Free);
-        self.label(system);
+        self.label();
         self.place_narrow_rows(system);
         self.changes = self.labels.iter().zip(&self.previous).filter(|(a, b)| a != b).count();
         let n = self.lambda.len();
@@ -229,33 +236,52 @@ impl IpmMemory {
         }
         self.clamped.copy_from_slice(&self.lambda);
         super::index_sets::project(&mut self.clamped, system.lo(), system.hi());
-        system.slack(&self.clamped, &mut self.slack);
-        let r = residual::natural(&self.clamped, &self.slack, system.lo(), system.hi());
+        // An interior point lies within its bounds but for round-off.
+        let w = if self.clamped == self.lambda {
+            &self.w
+        } else {
+            system.slack(&self.clamped, &mut self.slack);
+            &self.slack
+        };
+        let r = residual::natural(&self.clamped, w, system.lo(), system.hi());
+        self.watch_accuracy(bounds);
         best.offer(&self.clamped, &self.labels, r);
         r
     }
 
     fn mu(&self, bounds: usize) -> f64 {
-        let sum: f64 = self.sides.iter().map(|s| s.complementarity(&self.lambda, 0.0)).sum();
-        sum / bounds.max(1) as f64
+        self.mu_after(bounds, 0.0, 0.0)
+    }
+
+    /// Did the last step remove as much of rd as it promised? If not, its direction was too rough, and the directions
+    /// to come are refined.
+    fn watch_accuracy(&mut self, bounds: usize) {
+        let error = self.rd_size(0.0, 0.0) - self.promised;
+        self.refined |= error > ROUGH * (self.mu(bounds).max(0.0).sqrt() + self.promised);
+    }
+
+    /// Root mean square of rd/√A_ii after a step: A Δλ − Δz_lo + Δz_hi = −share·rd.
+    fn rd_size(&self, primal: f64, dual: f64) -> f64 {
+        let n = self.rd.len();
+        let [lower, upper] = &self.sides;
+        let (down, up, weight) = (&lower.dz[..n], &upper.dz[..n], &self.inverse_diagonal[..n]);
+        let (keep, apart) = (1.0 - self.share * primal, primal - dual);
+        let mut sums = [0.0; 4];
+        for (i, rd) in self.rd.iter().enumerate() {
+            let rd = keep * rd + apart * (down[i] - up[i]);
+            sums[i % 4] += rd * rd * weight[i];
+        }
+        ((sums[0] + sums[1] + sums[2] + sums[3]) / n.max(1) as f64).sqrt()
     }
 
     /// Is the point after a step worse than the one at hand?
-    fn worsens(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> bool {
-        self.merit(diagonal, bounds, primal, dual) >= self.merit(diagonal, bounds, 0.0, 0.0)
+    fn worsens(&self, bounds: usize, primal: f64, dual: f64) -> bool {
+        self.merit(bounds, primal, dual) >= self.merit(bounds, 0.0, 0.0)
     }
 
     /// μ after a step.
     fn mu_after(&self, bounds: usize, primal: f64, dual: f64) -> f64 {
-        let mut sum = 0.0;
-        for side in &self.sides {
-            for i in 0..self.dl.len() {
-                if side.bounded[i] {
-                    let g = side.g[i] + primal * side.sign * self.dl[i];
-                    sum += g * (side.z[i] + dual * side.dz[i]);
-                }
-            }
-        }
+        let sum: f64 = self.sides.iter().map(|s| s.complementarity(&self.dl, primal, dual)).sum();
         sum / bounds.max(1) as f64
     }
 
@@ -291,14 +317,12 @@ impl IpmMemory {
         let mut sigma_mu = 0.0;
         if bounds > 0 {
             let sides = self.sides.iter();
-            let sum: f64 = sides.map(|s| s.complementarity(&self.dl, alpha)).sum();
+            let sum: f64 = sides.map(|s| s.complementarity(&self.dl, alpha, alpha)).sum();
             let ahead = (sum / bounds as f64 / mu).clamp(0.0, 1.0);
             sigma_mu = (ahead * ahead * ahead).max(if settings.careful { 0.1 } else { 0.0 }) * mu;
             // Corrector: centre, and take back the product the linearisation left out.
             for side in &mut self.sides {
-                for i in 0..self.dl.len() {
-                    side.c[i] = sigma_mu - side.sign * self.dl[i] * side.dz[i];
-                }
+                side.second_order(sigma_mu, &self.dl);
             }
             self.direction(system);
         }
@@ -321,7 +345,7 @@ impl IpmMemory {
             let common = 0.9 * primal.min(dual);
             return Some((common, common));
         }
-        Some(self.choose_steps(system.diagonal(), bounds, primal, dual))
+        Some(self.choose_steps(bounds, primal, dual))
     }
 
     /// A direction that only evens out the products g z, for points with rows stuck near their bounds.
@@ -335,15 +359,13 @@ impl IpmMemory {
     }
 
     fn factor<S: PivotSystem>(&mut self, system: &mut S) {
-        for i in 0..self.shift.len() {
-            let mut d = 0.0;
-            for side in &self.sides {
-                if side.bounded[i] {
-                    d += side.z[i] / side.g[i];
-                }
-            }
+        self.shift.fill(0.0);
+        for side in &mut self.sides {
+            side.renew(&mut self.shift);
+        }
+        for (shift, a) in self.shift.iter_mut().zip(system.diagonal()) {
             // Beyond this a row does not move in double precision, and larger numbers overflow.
-            self.shift[i] = d.min(1e24 * system.diagonal()[i].max(1e-30));
+            *shift = shift.min(1e24 * a.max(1e-30));
         }
         system.factor(&self.active, Some(&self.shift));
     }
@@ -355,9 +377,9 @@ impl IpmMemory {
             self.dl[i] = -self.share * self.rd[i] - lower.z[i] + upper.z[i];
         }
         for side in &self.sides {
-            side.add_to_rhs(&side.c, &mut self.dl);
+            side.add_to_rhs(&mut self.dl);
         }
-        system.solve(&mut self.dl);
+        solve(system, &mut self.dl, self.refined);
         for side in &mut self.sides {
             side.multiplier_direction(&self.dl);
         }
@@ -386,28 +408,14 @@ impl IpmMemory {
         let target = target.max(1e-300);
         self.e.fill(0.0);
         for side in &mut self.sides {
-            for i in 0..self.dl.len() {
-                side.corrector[i] = 0.0;
-                if side.bounded[i] {
-                    let product = (side.g[i] + aim * side.sign * self.dl[i]) * (side.z[i] + aim * side.dz[i]);
-                    let wanted = product.clamp(0.1 * target, 10.0 * target);
-                    side.corrector[i] = (wanted - product).max(-10.0 * target);
-                }
-            }
-            side.add_to_rhs(&side.corrector, &mut self.e);
+            side.outliers(aim, target, &self.dl, &mut self.e);
         }
-        system.solve(&mut self.e);
-        for i in 0..self.dl.len() {
-            self.e[i] += self.dl[i];
+        solve(system, &mut self.e, self.refined);
+        for (e, dl) in self.e.iter_mut().zip(&self.dl) {
+            *e += dl;
         }
         for side in &mut self.sides {
-            for i in 0..self.dl.len() {
-                if side.bounded[i] {
-                    let de = self.e[i] - self.dl[i];
-                    side.corrector[i] =
-                        side.dz[i] + (side.corrector[i] - side.z[i] * side.sign * de) / side.g[i];
-                }
-            }
+            side.corrected(&self.dl, &self.e);
         }
         let [lower, upper] = &self.sides;
         let new_primal = lower.primal_step(&self.e).min(upper.primal_step(&self.e));
@@ -429,52 +437,35 @@ impl IpmMemory {
     /// In a quadratic program separate steps disturb A λ + b = z_lo − z_hi by the difference of the
     /// steps times Δz; that mostly pays and sometimes ruins the run. Both points are known in advance,
     /// so the smaller of √μ + ‖rd‖ (both √J in scaled rows) decides.
-    fn choose_steps(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> (f64, f64) {
+    fn choose_steps(&self, bounds: usize, primal: f64, dual: f64) -> (f64, f64) {
         let (primal, dual) = ((KEEP * primal).min(1.0), (KEEP * dual).min(1.0));
         let common = primal.min(dual);
-        if self.merit(diagonal, bounds, primal, dual) <= self.merit(diagonal, bounds, common, common) {
+        if self.merit(bounds, primal, dual) <= self.merit(bounds, common, common) {
             (primal, dual)
         } else {
             (common, common)
         }
     }
 
-    fn merit(&self, diagonal: &[f64], bounds: usize, primal: f64, dual: f64) -> f64 {
-        let [lower, upper] = &self.sides;
-        let (mut products, mut squares) = (0.0, 0.0);
-        for i in 0..self.dl.len() {
-            if !self.active[i] {
-                continue;
-            }
-            for side in &self.sides {
-                if side.bounded[i] {
-                    let g = side.g[i] + primal * side.sign * self.dl[i];
-                    products += g * (side.z[i] + dual * side.dz[i]);
-                }
-            }
-            // A Δλ − Δz_lo + Δz_hi = −share·rd, hence rd after the step:
-            let rd = (1.0 - self.share * primal) * self.rd[i] + (primal - dual) * (lower.dz[i] - upper.dz[i]);
-            squares += rd * rd / diagonal[i].max(f64::MIN_POSITIVE);
-        }
-        (products / bounds.max(1) as f64).max(0.0).sqrt() + (squares / self.dl.len().max(1) as f64).sqrt()
+    fn merit(&self, bounds: usize, primal: f64, dual: f64) -> f64 {
+        self.mu_after(bounds, primal, dual).max(0.0).sqrt() + self.rd_size(primal, dual)
     }
 
     fn advance(&mut self, primal: f64, dual: f64) {
-        for i in 0..self.lambda.len() {
-            self.lambda[i] += primal * self.dl[i];
+        self.promised = self.rd_size(primal, dual);
+        for (lambda, dl) in self.lambda.iter_mut().zip(&self.dl) {
+            *lambda += primal * dl;
         }
         for side in &mut self.sides {
-            for i in 0..self.dl.len() {
-                if side.bounded[i] {
-                    side.g[i] += primal * side.sign * self.dl[i];
-                    side.z[i] += dual * side.dz[i];
-                    // Round-off may land on the bound itself.
-                    side.g[i] = side.g[i].max(1e-250);
-                    side.z[i] = side.z[i].max(1e-250);
-                }
-            }
+            side.advance(&self.dl, primal, dual);
         }
     }
+}
+
+/// (A + D) x = r in place, roughly or refined. The step after the next computes its rd anew, so a rough direction costs
+/// progress and never accuracy.
+fn solve<S: PivotSystem>(system: &mut S, x: &mut [f64], refined: bool) {
+    if refined { system.solve(x) } else { system.solve_roughly(x) }
 }
 
 /// √A_ii, or 1 where a row has no mass to measure by.

@@ -40,6 +40,7 @@ impl Run {
     /// Places the starting point.
     pub fn new<S: PivotSystem>(system: &mut S, settings: &IpmSettings, memory: &mut IpmMemory) -> Self {
         let bounds = memory.start(system, settings.start_margin, 0.0);
+        memory.refined = settings.careful;
         let scale = residual::scale(system.b());
         Run {
             bounds,
@@ -62,7 +63,7 @@ impl Run {
         best: &mut Best,
     ) -> Pause {
         loop {
-            let r = memory.residual(system, best);
+            let r = memory.residual(system, self.bounds, best);
             if r <= settings.target * self.scale {
                 return Pause::Arrived;
             }
@@ -80,7 +81,11 @@ impl Run {
             };
             // Close to the end a step that makes things worse may be round-off, and the labels at hand
             // be the right ones. Whoever goes on regardless hears of it again a decade further down.
-            if r <= self.near && memory.worsens(system.diagonal(), self.bounds, primal, dual) {
+            if r <= self.near && memory.worsens(self.bounds, primal, dual) {
+                if !memory.refined {
+                    memory.refined = true;
+                    continue;
+                }
                 self.near = 0.1 * r;
                 return Pause::Settled;
             }

@@ -1,4 +1,7 @@
 //! One side of the box: distances to a bound, their multipliers, and the directions of both.
+//!
+//! Rows without this bound have z = 0 and a reciprocal distance of 0, so that every formula gives 0 for them
+//! without asking: the loops have neither branches nor divisions.
 
 /// A side of the box: distances to the bound, multipliers, and the directions of both.
 #[derive(Clone, Debug, Default)]
@@ -9,14 +12,42 @@ pub(super) struct Side {
     pub(super) g: Vec<f64>,
     pub(super) z: Vec<f64>,
     pub(super) dz: Vec<f64>,
+    /// 1/g and 1/z of the iterate at hand; 0 where there is no bound.
+    inverse_g: Vec<f64>,
+    inverse_z: Vec<f64>,
     /// Right-hand side of the complementarity equation, then of a corrector.
     pub(super) c: Vec<f64>,
     pub(super) corrector: Vec<f64>,
 }
 
+/// Partial sums and maxima are kept per lane: fixed order, and two or four rows at a time.
+const LANES: usize = 4;
+
 pub(super) fn fill(buffer: &mut Vec<f64>, n: usize) {
     buffer.clear();
     buffer.resize(n, 0.0);
+}
+
+/// max(0, −s·d·r) over all rows: the reciprocal of the step at which the first of them meets its bound.
+fn steepest(sign: f64, d: &[f64], inverse: &[f64]) -> f64 {
+    let mut most = [0.0f64; LANES];
+    let (head, tail) = d.as_chunks::<LANES>();
+    let (inverse_head, inverse_tail) = inverse.as_chunks::<LANES>();
+    let larger = |a: f64, b: f64| if a > b { a } else { b };
+    for (d, r) in head.iter().zip(inverse_head) {
+        for k in 0..LANES {
+            most[k] = larger(-sign * d[k] * r[k], most[k]);
+        }
+    }
+    for (d, r) in tail.iter().zip(inverse_tail) {
+        most[0] = larger(-sign * d * r, most[0]);
+    }
+    most.into_iter().fold(0.0, larger)
+}
+
+/// Largest step in [0, 1] for a reciprocal step.
+fn step_of(steepest: f64) -> f64 {
+    if steepest > 1.0 { 1.0 / steepest } else { 1.0 }
 }
 
 impl Side {
@@ -26,7 +57,15 @@ impl Side {
         self.bounded.clear();
         let finite = bound.iter().zip(active);
         self.bounded.extend(finite.map(|(b, &a)| a && b.is_finite()));
-        for buffer in [&mut self.g, &mut self.z, &mut self.dz, &mut self.c, &mut self.corrector] {
+        for buffer in [
+            &mut self.g,
+            &mut self.z,
+            &mut self.dz,
+            &mut self.c,
+            &mut self.corrector,
+            &mut self.inverse_g,
+            &mut self.inverse_z,
+        ] {
             fill(buffer, n);
         }
     }
@@ -35,56 +74,113 @@ impl Side {
         self.bounded.iter().filter(|&&b| b).count()
     }
 
+    /// Places one row; its product g z is μ.
+    pub(super) fn place(&mut self, i: usize, g: f64, mu: f64) {
+        if self.bounded[i] {
+            self.g[i] = g.max(1e-200);
+            self.z[i] = mu / self.g[i];
+        }
+    }
+
+    /// Reciprocals of the iterate at hand, and its z/g added to `shift`.
+    pub(super) fn renew(&mut self, shift: &mut [f64]) {
+        for i in 0..shift.len() {
+            let on = if self.bounded[i] { 1.0 } else { 0.0 };
+            let g = if self.bounded[i] { self.g[i] } else { 1.0 };
+            let z = if self.bounded[i] { self.z[i] } else { 1.0 };
+            self.inverse_g[i] = on / g;
+            self.inverse_z[i] = on / z;
+            shift[i] += self.z[i] * self.inverse_g[i];
+        }
+    }
+
     /// Largest step in [0, 1] that keeps g + α s Δλ ≥ 0.
     pub(super) fn primal_step(&self, dl: &[f64]) -> f64 {
-        let mut step = 1.0f64;
-        for i in 0..dl.len() {
-            let dg = self.sign * dl[i];
-            if self.bounded[i] && dg < 0.0 {
-                step = step.min(-self.g[i] / dg);
-            }
-        }
-        step
+        step_of(steepest(self.sign, dl, &self.inverse_g))
     }
 
-    /// Largest step in [0, 1] that keeps z + α Δz ≥ 0, for Δz plus an optional correction.
+    /// Largest step in [0, 1] that keeps z + α Δz ≥ 0.
     pub(super) fn dual_step(&self, dz: &[f64]) -> f64 {
-        let mut step = 1.0f64;
-        for i in 0..dz.len() {
-            if self.bounded[i] && dz[i] < 0.0 {
-                step = step.min(-self.z[i] / dz[i]);
-            }
-        }
-        step
+        step_of(steepest(1.0, dz, &self.inverse_z))
     }
 
-    /// Σ (g + α s Δλ)(z + α Δz).
-    pub(super) fn complementarity(&self, dl: &[f64], alpha: f64) -> f64 {
-        let mut sum = 0.0;
-        for i in 0..dl.len() {
-            if self.bounded[i] {
-                sum += (self.g[i] + alpha * self.sign * dl[i]) * (self.z[i] + alpha * self.dz[i]);
+    /// Σ (g + α s Δλ)(z + β Δz).
+    pub(super) fn complementarity(&self, dl: &[f64], alpha: f64, beta: f64) -> f64 {
+        let n = dl.len();
+        let (g, z, dz) = (&self.g[..n], &self.z[..n], &self.dz[..n]);
+        let (along, mut sums, mut i) = (alpha * self.sign, [0.0; LANES], 0);
+        while i + LANES <= n {
+            for k in 0..LANES {
+                sums[k] += (g[i + k] + along * dl[i + k]) * (z[i + k] + beta * dz[i + k]);
             }
+            i += LANES;
         }
-        sum
+        while i < n {
+            sums[0] += (g[i] + along * dl[i]) * (z[i] + beta * dz[i]);
+            i += 1;
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
+    }
+
+    /// c := σμ − s Δλ Δz, what the linearisation left out.
+    pub(super) fn second_order(&mut self, sigma_mu: f64, dl: &[f64]) {
+        for ((c, dl), dz) in self.c.iter_mut().zip(dl).zip(&self.dz) {
+            *c = sigma_mu - self.sign * dl * dz;
+        }
     }
 
     /// Δz of g Δz + z s Δλ = c − g z, row by row.
     pub(super) fn multiplier_direction(&mut self, dl: &[f64]) {
-        for i in 0..dl.len() {
-            self.dz[i] = if self.bounded[i] {
-                -self.z[i] + (self.c[i] - self.z[i] * self.sign * dl[i]) / self.g[i]
-            } else {
-                0.0
-            };
+        let n = dl.len();
+        let (c, z, inverse) = (&self.c[..n], &self.z[..n], &self.inverse_g[..n]);
+        for (i, dz) in self.dz[..n].iter_mut().enumerate() {
+            *dz = (c[i] - z[i] * self.sign * dl[i]) * inverse[i] - z[i];
         }
     }
 
     /// Adds s c / g, the part of the complementarity right-hand side that enters (A + D) Δλ = rhs.
-    pub(super) fn add_to_rhs(&self, c: &[f64], rhs: &mut [f64]) {
-        for i in 0..rhs.len() {
+    pub(super) fn add_to_rhs(&self, rhs: &mut [f64]) {
+        for ((rhs, c), inverse) in rhs.iter_mut().zip(&self.c).zip(&self.inverse_g) {
+            *rhs += self.sign * c * inverse;
+        }
+    }
+
+    /// What products g z outside of [0.1, 10] `target` lack after a step `aim`, into `corrector`, and its s c / g
+    /// added to `rhs`.
+    pub(super) fn outliers(&mut self, aim: f64, target: f64, dl: &[f64], rhs: &mut [f64]) {
+        let n = dl.len();
+        let (g, z, dz, inverse) = (&self.g[..n], &self.z[..n], &self.dz[..n], &self.inverse_g[..n]);
+        let (low, high, along) = (0.1 * target, 10.0 * target, aim * self.sign);
+        for i in 0..n {
+            let product = (g[i] + along * dl[i]) * (z[i] + aim * dz[i]);
+            let lack = if product < low {
+                low - product
+            } else if product > high {
+                high - product
+            } else {
+                0.0
+            };
+            let c = if lack < -high { -high } else { lack };
+            self.corrector[i] = c;
+            rhs[i] += self.sign * c * inverse[i];
+        }
+    }
+
+    /// Δz plus the correction that belongs to a change `e` − Δλ of the direction, in place of the corrector.
+    pub(super) fn corrected(&mut self, dl: &[f64], e: &[f64]) {
+        let n = dl.len();
+        let (z, dz, inverse) = (&self.z[..n], &self.dz[..n], &self.inverse_g[..n]);
+        for (i, c) in self.corrector[..n].iter_mut().enumerate() {
+            *c = dz[i] + (*c - z[i] * self.sign * (e[i] - dl[i])) * inverse[i];
+        }
+    }
+
+    pub(super) fn advance(&mut self, dl: &[f64], primal: f64, dual: f64) {
+        for i in 0..dl.len() {
             if self.bounded[i] {
-                rhs[i] += self.sign * c[i] / self.g[i];
+                // Round-off may land on the bound itself.
+                self.g[i] = (self.g[i] + primal * self.sign * dl[i]).max(1e-250);
+                self.z[i] = (self.z[i] + dual * self.dz[i]).max(1e-250);
             }
         }
     }
