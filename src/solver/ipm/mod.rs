@@ -42,7 +42,7 @@ pub struct IpmSettings {
 
 impl Default for IpmSettings {
     fn default() -> Self {
-        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 3, careful: false, start_margin: 10.0 }
+        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 2, careful: false, start_margin: 10.0 }
     }
 }
 
