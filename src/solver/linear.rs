@@ -9,7 +9,9 @@
 //! [`MixedSystem`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
+use super::ipm::Chunk;
 use super::mixed::{MixedOptions, MixedSystem};
+use super::system::Pass;
 use super::{Label, RowProblem};
 
 /// Factors and solves the equations above for the problem loaded last.
@@ -30,6 +32,44 @@ pub trait LinearSystem {
         lambda: &mut [f64],
         refinements: u32,
     );
+    /// How rows and bodies fall into chunks for an interior point; every row is in one of them.
+    fn chunks(&self, problem: &RowProblem, chunks: &mut Vec<Chunk>) {
+        chunks.resize_with(1, Chunk::default);
+        chunks[0].shape(0..problem.rows() as u32, 0..problem.bodies() as u32);
+    }
+    /// A Newton step of an interior point on all chunks: `before`, factor (if asked), solve with no momentum, `after`.
+    fn newton(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        refinements: u32,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some(chunk) = chunks.first_mut() else { return };
+        before(chunk);
+        if factor {
+            self.factor(problem, &chunk.state, Some(&chunk.shift));
+        }
+        chunk.x.fill(0.0);
+        chunk.momentum.fill(0.0);
+        self.solve(problem, &chunk.momentum, &chunk.rhs, &mut chunk.xv, &mut chunk.x, refinements);
+        after(chunk);
+    }
+    /// `before`, w = J v + C λ + d by the chunks' own velocities, `after`.
+    fn renew_slack(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some(chunk) = chunks.first_mut() else { return };
+        before(chunk);
+        problem.slack(&chunk.v, &chunk.lambda, &mut chunk.w);
+        after(chunk);
+    }
     /// One pivot: r_v = p + J_Tᵀ λ_T with λ of tight rows as given, r_λ = −d.
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);
 }

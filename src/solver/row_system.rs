@@ -3,11 +3,12 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
+use super::ipm::Chunk;
 use super::linear::LinearSystem;
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem, invert_spd6};
-use super::system::PivotSystem;
+use super::system::{Pass, PivotSystem};
 use super::{Label, residual};
 
 /// Compliance below this share of A_ii counts as rigid: its square root is where double precision
@@ -40,6 +41,7 @@ pub struct Memory<L> {
     q: Vec<f64>,
     r_v: Vec<f64>,
     r_lambda: Vec<f64>,
+    w: Vec<f64>,
     v: Vec<f64>,
     dv: Vec<f64>,
     dlambda: Vec<f64>,
@@ -431,6 +433,56 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
 
     fn solve_roughly(&mut self, x: &mut [f64]) {
         self.solve_shifted(x, 0);
+    }
+
+    fn chunks(&mut self, chunks: &mut Vec<Chunk>) {
+        self.load();
+        let Memory { mixed, floor, .. } = &*self.memory;
+        mixed.chunks(self.problem, chunks);
+        if !floor.is_empty() {
+            for chunk in chunks {
+                chunk.floor.extend(chunk.rows.iter().map(|&row| floor[row as usize]));
+            }
+        }
+    }
+
+    fn newton(
+        &mut self,
+        chunks: &mut [Chunk],
+        factor: bool,
+        refined: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        self.memory.factorizations += u32::from(factor);
+        self.memory.mixed.newton(self.problem, chunks, factor, u32::from(refined), before, after);
+    }
+
+    fn renew_slack(&mut self, chunks: &mut [Chunk], before: &Pass<'_>, after: &Pass<'_>) {
+        self.memory.mixed.renew_slack(self.problem, chunks, before, after);
+    }
+
+    fn recompute(&mut self, chunks: &mut [Chunk], after: &Pass<'_>) {
+        let Memory { r_lambda, q, .. } = &mut *self.memory;
+        for chunk in chunks.iter() {
+            for (&row, lambda) in chunk.rows.iter().zip(&chunk.lambda) {
+                r_lambda[row as usize] = *lambda;
+            }
+        }
+        self.problem.impulse_to_momentum(r_lambda, q);
+        self.divide_by_mass();
+        let Memory { r_lambda, q, w, .. } = &mut *self.memory;
+        w.resize(r_lambda.len(), 0.0);
+        self.problem.slack(q, r_lambda, w);
+        for chunk in chunks.iter_mut() {
+            for (&row, to) in chunk.rows.iter().zip(&mut chunk.w) {
+                *to = w[row as usize];
+            }
+            for (&body, v) in chunk.bodies.iter().zip(chunk.v.chunks_exact_mut(6)) {
+                v.copy_from_slice(&q[6 * body as usize..6 * body as usize + 6]);
+            }
+            after(chunk);
+        }
     }
 
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {

@@ -5,7 +5,11 @@
 //! Symbols: A, b, lo, hi as in 000 eq. (8); F the free rows; D a positive diagonal added to A.
 
 use super::Label;
+use super::ipm::Chunk;
 use super::problem::RowKind;
+
+/// Work on one chunk.
+pub type Pass<'a> = dyn Fn(&mut Chunk) + Sync + 'a;
 
 /// A box-constrained problem A λ + b = w with a linear solver on any subset of its rows.
 pub trait PivotSystem {
@@ -38,6 +42,41 @@ pub trait PivotSystem {
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
     /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).
     fn sweep(&mut self, lambda: &mut [f64]);
+    /// How the rows fall into chunks for an interior point; every row is in one of them.
+    fn chunks(&mut self, chunks: &mut Vec<Chunk>) {
+        chunks.resize_with(1, Chunk::default);
+        chunks[0].shape(0..self.rows() as u32, std::iter::empty());
+    }
+    /// Runs `before` on every chunk, factors A + D of the rows that take part (if asked), solves (A + D) x = rhs, roughly
+    /// or refined, and runs `after`.
+    fn newton(
+        &mut self,
+        chunks: &mut [Chunk],
+        factor: bool,
+        refined: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some(chunk) = chunks.first_mut() else { return };
+        before(chunk);
+        if factor {
+            self.factor(&chunk.active, Some(&chunk.shift));
+        }
+        chunk.x.copy_from_slice(&chunk.rhs);
+        if refined { self.solve(&mut chunk.x) } else { self.solve_roughly(&mut chunk.x) }
+        after(chunk);
+    }
+    /// Runs `before` on every chunk, finds w of its λ (by its velocities where they are followed), and runs `after`.
+    fn renew_slack(&mut self, chunks: &mut [Chunk], before: &Pass<'_>, after: &Pass<'_>) {
+        chunks.iter_mut().for_each(before);
+        self.recompute(chunks, after);
+    }
+    /// Finds velocities and w of λ anew, and runs `after` on every chunk.
+    fn recompute(&mut self, chunks: &mut [Chunk], after: &Pass<'_>) {
+        let Some(chunk) = chunks.first_mut() else { return };
+        self.slack(&chunk.lambda, &mut chunk.w);
+        after(chunk);
+    }
     /// Numeric factorizations so far.
     fn factorizations(&self) -> u32;
 

@@ -12,7 +12,6 @@ use crate::solver::system::PivotSystem;
 /// path and the run starts again, once or twice, from impulses of that size.
 #[derive(Debug)]
 pub struct Run {
-    bounds: usize,
     first_mu: f64,
     scale: f64,
     restarts: u32,
@@ -39,12 +38,11 @@ pub enum Pause {
 impl Run {
     /// Places the starting point.
     pub fn new<S: PivotSystem>(system: &mut S, settings: &IpmSettings, memory: &mut IpmMemory) -> Self {
-        let bounds = memory.start(system, settings.start_margin, 0.0);
         memory.refined = settings.careful;
+        memory.start(system, settings.start_margin, 0.0);
         let scale = residual::scale(system.b());
         Run {
-            bounds,
-            first_mu: memory.mu(bounds),
+            first_mu: memory.mu(),
             scale,
             restarts: 0,
             stall: Stall::default(),
@@ -54,7 +52,8 @@ impl Run {
         }
     }
 
-    /// Iterates until there is something to say; the best point goes into `best` (which is not reset).
+    /// Iterates until there is something to say; then the point goes into `best` (which is not reset) with a residual
+    /// computed from λ alone.
     pub fn proceed<S: PivotSystem>(
         &mut self,
         system: &mut S,
@@ -62,13 +61,37 @@ impl Run {
         memory: &mut IpmMemory,
         best: &mut Best,
     ) -> Pause {
+        let target = settings.target * self.scale;
+        let pause = self.iterate(system, settings, memory, target);
+        let told = memory.residual();
+        let r = memory.offer(system, best);
+        match pause {
+            Pause::Arrived if r > target => {
+                // Rough directions let v and λ drift apart.
+                memory.refined = true;
+                Pause::Settled
+            }
+            _ => {
+                memory.refined |= r > 2.0 * told;
+                pause
+            }
+        }
+    }
+
+    fn iterate<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        settings: &IpmSettings,
+        memory: &mut IpmMemory,
+        target: f64,
+    ) -> Pause {
         loop {
-            let r = memory.residual(system, self.bounds, best);
-            if r <= settings.target * self.scale {
+            let r = memory.residual();
+            if r <= target {
                 return Pause::Arrived;
             }
-            let mu = memory.mu(self.bounds);
-            let vanished = !mu.is_finite() || (self.bounds > 0 && mu <= 1e-40);
+            let mu = memory.mu();
+            let vanished = !mu.is_finite() || (memory.bounds > 0 && mu <= 1e-40);
             if vanished || self.iterations >= settings.max_iterations || self.stall.is_over(r) {
                 return Pause::Spent;
             }
@@ -76,12 +99,12 @@ impl Run {
                 return Pause::Settled;
             }
             self.iterations += 1;
-            let Some((primal, dual)) = memory.newton_step(system, settings, self.bounds, mu) else {
+            let Some((primal, dual)) = memory.newton_step(system, settings) else {
                 return Pause::Spent;
             };
             // Close to the end a step that makes things worse may be round-off, and the labels at hand
             // be the right ones. Whoever goes on regardless hears of it again a decade further down.
-            if r <= self.near && memory.worsens(self.bounds, primal, dual) {
+            if r <= self.near && memory.worsens(primal, dual) {
                 if !memory.refined {
                     memory.refined = true;
                     continue;
@@ -97,7 +120,7 @@ impl Run {
     ///
     /// One try per decade of the residual: each costs a factorization, and saves the last few if it hits.
     fn looks_settled(&mut self, r: f64, memory: &IpmMemory) -> bool {
-        let quiet = memory.changes as f64 <= QUIET * memory.labels.len() as f64;
+        let quiet = memory.now.changes as f64 <= QUIET * memory.rows as f64;
         let settled = self.iterations > 2 && quiet && r <= self.try_below;
         if settled {
             self.try_below = 0.1 * r;
@@ -114,15 +137,15 @@ impl Run {
         primal: f64,
         dual: f64,
     ) {
-        let next = memory.mu_after(self.bounds, primal, dual);
+        let next = memory.mu_after(primal, dual);
         if next > LOST * mu.max(self.first_mu) && self.restarts < MAX_RESTARTS {
             self.restarts += 1;
             let size = memory.impulse_size(system, primal);
-            self.bounds = memory.start(system, 1.0, size);
-            self.first_mu = memory.mu(self.bounds);
+            memory.start(system, 1.0, size);
+            self.first_mu = memory.mu();
             self.stall = Stall::default();
         } else {
-            memory.advance(primal, dual);
+            memory.advance(system, primal, dual);
         }
     }
 }

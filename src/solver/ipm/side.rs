@@ -23,7 +23,7 @@ pub(super) struct Side {
 /// Partial sums and maxima are kept per lane: fixed order, and two or four rows at a time.
 const LANES: usize = 4;
 
-pub(super) fn fill(buffer: &mut Vec<f64>, n: usize) {
+fn fill(buffer: &mut Vec<f64>, n: usize) {
     buffer.clear();
     buffer.resize(n, 0.0);
 }
@@ -43,11 +43,6 @@ fn steepest(sign: f64, d: &[f64], inverse: &[f64]) -> f64 {
         most[0] = larger(-sign * d * r, most[0]);
     }
     most.into_iter().fold(0.0, larger)
-}
-
-/// Largest step in [0, 1] for a reciprocal step.
-fn step_of(steepest: f64) -> f64 {
-    if steepest > 1.0 { 1.0 / steepest } else { 1.0 }
 }
 
 impl Side {
@@ -94,32 +89,14 @@ impl Side {
         }
     }
 
-    /// Largest step in [0, 1] that keeps g + α s Δλ ≥ 0.
-    pub(super) fn primal_step(&self, dl: &[f64]) -> f64 {
-        step_of(steepest(self.sign, dl, &self.inverse_g))
+    /// Reciprocal of the longest step that keeps g + α s Δλ ≥ 0.
+    pub(super) fn steepest_distance(&self, dl: &[f64]) -> f64 {
+        steepest(self.sign, dl, &self.inverse_g)
     }
 
-    /// Largest step in [0, 1] that keeps z + α Δz ≥ 0.
-    pub(super) fn dual_step(&self, dz: &[f64]) -> f64 {
-        step_of(steepest(1.0, dz, &self.inverse_z))
-    }
-
-    /// Σ (g + α s Δλ)(z + β Δz).
-    pub(super) fn complementarity(&self, dl: &[f64], alpha: f64, beta: f64) -> f64 {
-        let n = dl.len();
-        let (g, z, dz) = (&self.g[..n], &self.z[..n], &self.dz[..n]);
-        let (along, mut sums, mut i) = (alpha * self.sign, [0.0; LANES], 0);
-        while i + LANES <= n {
-            for k in 0..LANES {
-                sums[k] += (g[i + k] + along * dl[i + k]) * (z[i + k] + beta * dz[i + k]);
-            }
-            i += LANES;
-        }
-        while i < n {
-            sums[0] += (g[i] + along * dl[i]) * (z[i] + beta * dz[i]);
-            i += 1;
-        }
-        (sums[0] + sums[1]) + (sums[2] + sums[3])
+    /// Reciprocal of the longest step that keeps z + α Δz ≥ 0.
+    pub(super) fn steepest_multiplier(&self, dz: &[f64]) -> f64 {
+        steepest(1.0, dz, &self.inverse_z)
     }
 
     /// c := σμ − s Δλ Δz, what the linearisation left out.
@@ -166,12 +143,12 @@ impl Side {
         }
     }
 
-    /// Δz plus the correction that belongs to a change `e` − Δλ of the direction, in place of the corrector.
-    pub(super) fn corrected(&mut self, dl: &[f64], e: &[f64]) {
-        let n = dl.len();
+    /// Δz plus the correction that belongs to a change of Δλ, in place of the corrector.
+    pub(super) fn corrected(&mut self, change: &[f64]) {
+        let n = change.len();
         let (z, dz, inverse) = (&self.z[..n], &self.dz[..n], &self.inverse_g[..n]);
         for (i, c) in self.corrector[..n].iter_mut().enumerate() {
-            *c = dz[i] + (*c - z[i] * self.sign * (e[i] - dl[i])) * inverse[i];
+            *c = dz[i] + (*c - z[i] * self.sign * change[i]) * inverse[i];
         }
     }
 

@@ -1,0 +1,452 @@
+//! The state of an interior point on some of the rows, and the passes over it.
+//!
+//! Rows fall into chunks: one for a problem solved whole, one per partition (and one for the rows between them) where
+//! it is cut. Every pass reads and writes one chunk only and ends in a few sums, so chunks can be worked on at once and the
+//! sums added in their order. What needs several sums over the same rows takes them in one pass; sums at a step
+//! length not yet known are kept as the coefficients of the polynomial they are.
+//!
+//! A chunk keeps the velocities of its bodies beside λ: Newton directions obey M Δv = Jᵀ Δλ, so v goes along with λ and
+//! w = J v + C λ + d needs no product with A.
+
+use super::side::Side;
+use crate::solver::Label;
+use crate::solver::index_sets::is_held;
+use crate::solver::residual;
+
+/// Partial sums are kept per lane: a fixed order, and several rows at a time.
+const LANES: usize = 4;
+
+/// The rows of one part of a problem.
+#[derive(Clone, Debug, Default)]
+pub struct Chunk {
+    /// Its rows, by their number in the problem.
+    pub rows: Vec<u32>,
+    /// Its bodies, by their number in the problem; empty where velocities are not followed.
+    pub bodies: Vec<u32>,
+    /// Do rows take part? Those that do not keep their λ.
+    pub active: Vec<bool>,
+    /// `Free` for rows that take part, `Lower` for the others.
+    pub state: Vec<Label>,
+    /// λ of the iterate.
+    pub lambda: Vec<f64>,
+    /// Its slack velocities.
+    pub w: Vec<f64>,
+    /// Velocities that belong to λ, six numbers a body.
+    pub v: Vec<f64>,
+    /// D of the next factorization.
+    pub shift: Vec<f64>,
+    /// Least compliance that a factorization needs beyond C; empty where it needs none.
+    pub floor: Vec<f64>,
+    /// Right-hand side of the next linear solve, its answer, and the velocities of the answer.
+    pub rhs: Vec<f64>,
+    /// See `rhs`.
+    pub x: Vec<f64>,
+    /// See `rhs`.
+    pub xv: Vec<f64>,
+    /// The momentum side of the linear solve: none.
+    pub momentum: Vec<f64>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    /// 1/A_ii, 0 for rows that take no part.
+    weight: Vec<f64>,
+    sides: [Side; 2],
+    rd: Vec<f64>,
+    dl: Vec<f64>,
+    dv: Vec<f64>,
+    narrow: Vec<u32>,
+    pub(super) labels: Vec<Label>,
+    previous: Vec<Label>,
+    pub(super) reading: Reading,
+    pub(super) state_sums: StateSums,
+}
+
+/// What a pass over the iterate found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StateSums {
+    /// Σ g z.
+    pub products: f64,
+    /// Σ rd²/A_ii.
+    pub rd: f64,
+    /// Square of the natural residual.
+    pub natural: f64,
+    /// Labels that changed.
+    pub changes: usize,
+    /// Was a row set aside moved to its other bound?
+    pub moved: bool,
+}
+
+/// What a pass over a direction found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    /// Reciprocals of the longest steps of λ and z.
+    primal: f64,
+    dual: f64,
+    /// Σ g z after steps α of λ and β of z, less what it is now: α along + β across + αβ both.
+    along: f64,
+    across: f64,
+    both: f64,
+    /// Σ rd (Δz_lo − Δz_hi)/A_ii and Σ (Δz_lo − Δz_hi)²/A_ii.
+    mixed: f64,
+    square: f64,
+    /// Zero, or not a number if the direction is none.
+    finite: f64,
+}
+
+impl Reading {
+    pub(super) fn add(&mut self, other: &Reading) {
+        self.primal = larger(other.primal, self.primal);
+        self.dual = larger(other.dual, self.dual);
+        self.along += other.along;
+        self.across += other.across;
+        self.both += other.both;
+        self.mixed += other.mixed;
+        self.square += other.square;
+        self.finite += other.finite;
+    }
+
+    /// Longest steps in [0, 1] of λ and of z.
+    pub(super) fn steps(&self) -> (f64, f64) {
+        let step = |steepest: f64| if steepest > 1.0 { 1.0 / steepest } else { 1.0 };
+        (step(self.primal), step(self.dual))
+    }
+
+    /// Change of Σ g z by steps of λ and z.
+    pub(super) fn product_change(&self, primal: f64, dual: f64) -> f64 {
+        primal * self.along + dual * self.across + primal * dual * self.both
+    }
+
+    /// Σ rd²/A_ii after steps of λ and z, for a direction that removes `share` of rd: A Δλ − Δz_lo + Δz_hi = −share·rd.
+    pub(super) fn rd_after(&self, now: f64, share: f64, primal: f64, dual: f64) -> f64 {
+        let (keep, apart) = (1.0 - share * primal, primal - dual);
+        (keep * keep * now + 2.0 * keep * apart * self.mixed + apart * apart * self.square).max(0.0)
+    }
+
+    pub(super) fn is_finite(&self) -> bool {
+        self.finite == 0.0
+    }
+}
+
+#[inline]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+fn sum(lanes: [f64; LANES]) -> f64 {
+    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
+
+fn fill(buffer: &mut Vec<f64>, n: usize) {
+    buffer.clear();
+    buffer.resize(n, 0.0);
+}
+
+impl Chunk {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Is there no row?
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Takes the rows and bodies of a part of the problem.
+    pub fn shape(&mut self, rows: impl Iterator<Item = u32>, bodies: impl Iterator<Item = u32>) {
+        self.rows.clear();
+        self.rows.extend(rows);
+        self.bodies.clear();
+        self.bodies.extend(bodies);
+        let (n, m) = (self.rows.len(), 6 * self.bodies.len());
+        for buffer in [
+            &mut self.lambda,
+            &mut self.w,
+            &mut self.shift,
+            &mut self.rhs,
+            &mut self.x,
+            &mut self.weight,
+            &mut self.rd,
+            &mut self.dl,
+        ] {
+            fill(buffer, n);
+        }
+        for buffer in [&mut self.v, &mut self.xv, &mut self.dv, &mut self.momentum] {
+            fill(buffer, m);
+        }
+        for labels in [&mut self.labels, &mut self.previous, &mut self.state] {
+            labels.clear();
+            labels.resize(n, Label::Free);
+        }
+        self.floor.clear();
+        self.narrow.clear();
+    }
+
+    /// Takes bounds and diagonal of its rows. Rows that are held, or whose box is narrower than `narrow`/√A_ii, take no
+    /// part: the D of a narrow box would be twenty decades above the others. Such rows sit at the bound their slack
+    /// points to, and the crossover frees the few that belong in between.
+    pub(super) fn take(&mut self, lo: &[f64], hi: &[f64], diagonal: &[f64], narrow: f64) {
+        for (to, from) in [(&mut self.lo, lo), (&mut self.hi, hi)] {
+            to.clear();
+            to.extend(self.rows.iter().map(|&row| from[row as usize]));
+        }
+        self.active.clear();
+        for i in 0..self.rows.len() {
+            let a = diagonal[self.rows[i] as usize];
+            let (lo, hi) = (self.lo[i], self.hi[i]);
+            let held = is_held(lo, hi);
+            let thin = !held && (hi - lo) * root(a) <= narrow;
+            if thin {
+                self.narrow.push(i as u32);
+            }
+            let active = !(held || thin);
+            self.active.push(active);
+            self.weight[i] = if active { 1.0 / a.max(f64::MIN_POSITIVE) } else { 0.0 };
+            self.state[i] = if active { Label::Free } else { Label::Lower };
+        }
+        let [lower, upper] = &mut self.sides;
+        lower.prepare(1.0, &self.lo, &self.active);
+        upper.prepare(-1.0, &self.hi, &self.active);
+    }
+
+    /// Puts λ `margin`/√A_ii inside of its bounds.
+    pub(super) fn place_inside(&mut self, diagonal: &[f64], margin: f64) {
+        for i in 0..self.rows.len() {
+            let (lo, hi) = (self.lo[i], self.hi[i]);
+            let margin = (margin / root(diagonal[self.rows[i] as usize])).min(0.5 * (hi - lo));
+            self.lambda[i] = if self.active[i] { 0.0f64.max(lo + margin).min(hi - margin) } else { lo };
+        }
+    }
+
+    /// Σ |w|/√A_ii over the rows that take part, and their number.
+    pub(super) fn slack_size(&self, diagonal: &[f64]) -> (f64, usize) {
+        let (mut sum, mut count) = (0.0, 0);
+        for i in 0..self.rows.len() {
+            if self.active[i] {
+                sum += self.w[i].abs() / root(diagonal[self.rows[i] as usize]);
+                count += 1;
+            }
+        }
+        (sum, count)
+    }
+
+    /// Every product g z the same: a start on the central path, however narrow a box is. In the middle of a narrow box
+    /// the two multipliers are large and cancel.
+    pub(super) fn place_multipliers(&mut self, mu: f64) {
+        let [lower, upper] = &mut self.sides;
+        for i in 0..self.rows.len() {
+            lower.place(i, self.lambda[i] - self.lo[i], mu);
+            upper.place(i, self.hi[i] - self.lambda[i], mu);
+        }
+    }
+
+    pub(super) fn bounds(&self) -> usize {
+        self.sides[0].count() + self.sides[1].count()
+    }
+
+    /// Looks at the iterate whose w was just found: labels, rd, residual.
+    pub(super) fn observe(&mut self) {
+        std::mem::swap(&mut self.previous, &mut self.labels);
+        let [lower, upper] = &self.sides;
+        let n = self.rows.len();
+        let mut sums = StateSums::default();
+        let (mut products, mut squares, mut natural) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for i in 0..n {
+            let (zl, zu, w) = (lower.z[i], upper.z[i], self.w[i]);
+            let (gl, gu) = (lower.g[i], upper.g[i]);
+            // A bound is active when its distance is small beside what its multiplier could move.
+            let reach = (zl - zu) * self.weight[i];
+            let label = if !self.active[i] || (lower.bounded[i] && gl < reach) {
+                Label::Lower
+            } else if upper.bounded[i] && gu < -reach {
+                Label::Upper
+            } else {
+                Label::Free
+            };
+            sums.changes += usize::from(label != self.previous[i]);
+            self.labels[i] = label;
+            let rd = w - zl + zu;
+            self.rd[i] = rd;
+            products[i % LANES] += gl * zl + gu * zu;
+            squares[i % LANES] += rd * rd * self.weight[i];
+            let r = residual::natural_row(self.lambda[i], w, self.lo[i], self.hi[i]);
+            // Not a number must not look small.
+            natural[i % LANES] += r * r + 0.0 * (self.lambda[i] + w);
+        }
+        sums.products = sum(products);
+        sums.rd = sum(squares);
+        sums.natural = sum(natural);
+        for &i in &self.narrow {
+            let i = i as usize;
+            let up = self.w[i] < 0.0;
+            let bound = if up { self.hi[i] } else { self.lo[i] };
+            sums.moved |= self.lambda[i] != bound;
+            self.lambda[i] = bound;
+            self.labels[i] = if up { Label::Upper } else { Label::Lower };
+        }
+        self.state_sums = sums;
+    }
+
+    /// Before a factorization: D = z/g, and the right-hand side of the predictor, which aims at μ = 0.
+    pub(super) fn prepare_predictor(&mut self) {
+        self.shift.fill(0.0);
+        for side in &mut self.sides {
+            side.renew(&mut self.shift);
+            side.c.fill(0.0);
+        }
+        for (shift, weight) in self.shift.iter_mut().zip(&self.weight) {
+            // Beyond this a row does not move in double precision, and larger numbers overflow.
+            let most = 1e24 / weight.max(1e-30).min(1e30);
+            *shift = if *shift < most { *shift } else { most };
+        }
+        for (shift, floor) in self.shift.iter_mut().zip(&self.floor) {
+            *shift += floor;
+        }
+        self.plain_rhs(1.0);
+    }
+
+    /// The corrector's right-hand side: centre, and take back the product the linearisation left out.
+    pub(super) fn prepare_corrector(&mut self, sigma_mu: f64) {
+        for side in &mut self.sides {
+            side.second_order(sigma_mu, &self.dl);
+        }
+        self.full_rhs(1.0);
+    }
+
+    /// The right-hand side of a direction that only evens out the products g z.
+    pub(super) fn prepare_centring(&mut self, mu: f64) {
+        for side in &mut self.sides {
+            side.c.fill(mu);
+        }
+        self.full_rhs(0.0);
+    }
+
+    fn plain_rhs(&mut self, share: f64) {
+        let [lower, upper] = &self.sides;
+        let n = self.rd.len();
+        let (rd, down, up) = (&self.rd[..n], &lower.z[..n], &upper.z[..n]);
+        for (i, rhs) in self.rhs[..n].iter_mut().enumerate() {
+            *rhs = up[i] - down[i] - share * rd[i];
+        }
+    }
+
+    fn full_rhs(&mut self, share: f64) {
+        self.plain_rhs(share);
+        for side in &self.sides {
+            side.add_to_rhs(&mut self.rhs);
+        }
+    }
+
+    /// Takes the answer of a solve as the direction.
+    pub(super) fn take_direction(&mut self) {
+        std::mem::swap(&mut self.dl, &mut self.x);
+        std::mem::swap(&mut self.dv, &mut self.xv);
+        for side in &mut self.sides {
+            side.multiplier_direction(&self.dl);
+        }
+        let [lower, upper] = &self.sides;
+        self.reading = self.read(&self.dl, &lower.dz, &upper.dz);
+    }
+
+    /// The right-hand side of a centrality corrector (Gondzio 1996) for a step `aim`: products outside of [0.1, 10]
+    /// `target` are pulled back.
+    pub(super) fn prepare_centrality(&mut self, aim: f64, target: f64) {
+        self.rhs.fill(0.0);
+        for side in &mut self.sides {
+            side.outliers(aim, target, &self.dl, &mut self.rhs);
+        }
+    }
+
+    /// The answer of a corrector as a direction on trial.
+    pub(super) fn try_direction(&mut self) {
+        for side in &mut self.sides {
+            side.corrected(&self.x);
+        }
+        for (x, dl) in self.x.iter_mut().zip(&self.dl) {
+            *x += dl;
+        }
+        for (x, dv) in self.xv.iter_mut().zip(&self.dv) {
+            *x += dv;
+        }
+        let [lower, upper] = &self.sides;
+        self.reading = self.read(&self.x, &lower.corrector, &upper.corrector);
+    }
+
+    /// The direction on trial is the direction from now on.
+    pub(super) fn keep_trial(&mut self) {
+        std::mem::swap(&mut self.dl, &mut self.x);
+        std::mem::swap(&mut self.dv, &mut self.xv);
+        for side in &mut self.sides {
+            std::mem::swap(&mut side.dz, &mut side.corrector);
+        }
+    }
+
+    fn read(&self, dl: &[f64], down: &[f64], up: &[f64]) -> Reading {
+        let n = self.rows.len();
+        let [lower, upper] = &self.sides;
+        let mut reading = Reading {
+            primal: larger(lower.steepest_distance(dl), upper.steepest_distance(dl)),
+            dual: larger(lower.steepest_multiplier(down), upper.steepest_multiplier(up)),
+            ..Reading::default()
+        };
+        let (zl, zu, gl, gu) = (&lower.z[..n], &upper.z[..n], &lower.g[..n], &upper.g[..n]);
+        let (dl, down, up, rd, weight) = (&dl[..n], &down[..n], &up[..n], &self.rd[..n], &self.weight[..n]);
+        let mut sums = [[0.0; LANES]; 6];
+        let mut one = |i: usize, k: usize| {
+            let apart = down[i] - up[i];
+            sums[0][k] += dl[i] * (zl[i] - zu[i]);
+            sums[1][k] += gl[i] * down[i] + gu[i] * up[i];
+            sums[2][k] += dl[i] * apart;
+            sums[3][k] += rd[i] * apart * weight[i];
+            sums[4][k] += apart * apart * weight[i];
+            sums[5][k] += dl[i] * 0.0;
+        };
+        let whole = n - n % LANES;
+        for i in (0..whole).step_by(LANES) {
+            for k in 0..LANES {
+                one(i + k, k);
+            }
+        }
+        for i in whole..n {
+            one(i, 0);
+        }
+        let [along, across, both, mixed, square, finite] = sums.map(sum);
+        (reading.along, reading.across, reading.both) = (along, across, both);
+        (reading.mixed, reading.square, reading.finite) = (mixed, square, finite);
+        reading
+    }
+
+    pub(super) fn advance(&mut self, primal: f64, dual: f64) {
+        for (lambda, dl) in self.lambda.iter_mut().zip(&self.dl) {
+            *lambda += primal * dl;
+        }
+        for (v, dv) in self.v.iter_mut().zip(&self.dv) {
+            *v += primal * dv;
+        }
+        for side in &mut self.sides {
+            side.advance(&self.dl, primal, dual);
+        }
+        // Round-off may carry λ beyond a bound that its own slack variable has not reached.
+        for i in 0..self.lambda.len() {
+            if self.active[i] {
+                self.lambda[i] = self.lambda[i].max(self.lo[i]).min(self.hi[i]);
+            }
+        }
+    }
+
+    /// Largest |λ|√A_ii after a step, over the rows with a bound.
+    pub(super) fn impulse_size(&self, diagonal: &[f64], primal: f64) -> f64 {
+        let mut size = 0.0f64;
+        for i in 0..self.rows.len() {
+            if self.sides[0].bounded[i] || self.sides[1].bounded[i] {
+                let a = root(diagonal[self.rows[i] as usize]);
+                size = size.max((self.lambda[i] + primal * self.dl[i]).abs() * a);
+            }
+        }
+        size
+    }
+}
+
+/// √A_ii, or 1 where a row has no mass to measure by.
+pub(super) fn root(a: f64) -> f64 {
+    if a > 0.0 { a.sqrt() } else { 1.0 }
+}
