@@ -204,6 +204,9 @@ struct Sums {
     flat2: f64,
     flat2_solved: f64,
     wall2: f64,
+    parallel: f64,
+    longest: f64,
+    regions: usize,
     worst_v: f64,
     unsettled: u32,
     interface: u32,
@@ -245,6 +248,9 @@ fn compare(frame: &Frame, pool: &rayon::ThreadPool, sums: &mut Sums) {
     sums.base_all += base;
     sums.whole += tw.elapsed;
     sums.flat1 += tf.elapsed;
+    sums.parallel += tf.parallel();
+    sums.longest += tf.regions.iter().map(|r| makespan(r, 2)).sum::<f64>();
+    sums.regions += tf.regions.len();
     // `auto` keeps an island whole where cutting does not pay.
     let two = tf.on(2).min(tw.elapsed);
     sums.flat2 += two;
@@ -346,6 +352,12 @@ fn main() {
             s.whole / s.flat2,
             s.unsettled,
             s.worst_v,
+        );
+        println!(
+            "    on one thread {:.0} % of a cut solve is in parallel regions ({:.0} of them), whose longer halves are {:.0} % of it",
+            100.0 * s.parallel / s.flat1,
+            s.regions as f64 / n,
+            100.0 * s.longest / s.flat1,
         );
         for method in [Method::Bpp, Method::PgsSm] {
             let (k, limit, solved) = published(&frames, method);

@@ -25,9 +25,12 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let text: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match text[..] {
-        ["record", file, scene, steps, ref rest @ ..] => {
-            record(file, scene, steps.parse().unwrap_or(60), rest.first().and_then(|e| e.parse().ok()).unwrap_or(1))
-        }
+        ["record", file, scene, steps, ref rest @ ..] => record(
+            file,
+            scene,
+            steps.parse().unwrap_or(60),
+            rest.first().and_then(|e| e.parse().ok()).unwrap_or(1),
+        ),
         ["solve", method, ref files @ ..] => files.iter().try_for_each(|file| solve(file, method)),
         _ => Err("say `record FILE SCENE STEPS [EVERY]` or `solve METHOD FILE…`".into()),
     };
@@ -140,7 +143,13 @@ fn solve(file: &str, method: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn write(out: &mut impl Write, step: u64, island: u64, p: &RowProblem, labels: &[Label]) -> std::io::Result<()> {
+fn write(
+    out: &mut impl Write,
+    step: u64,
+    island: u64,
+    p: &RowProblem,
+    labels: &[Label],
+) -> std::io::Result<()> {
     let mut numbers = |list: &mut dyn Iterator<Item = f64>, n: usize| -> std::io::Result<()> {
         out.write_all(&(n as u64).to_le_bytes())?;
         for x in list {
@@ -191,7 +200,6 @@ fn read(input: &mut impl Read) -> std::io::Result<Frame> {
     let label =
         |&l: &f64| [Label::Free, Label::Lower, Label::Upper].into_iter().find(|&x| f64::from(x as u8) == l);
     let labels = numbers()?.iter().map(|l| label(l).unwrap_or(Label::Free)).collect();
-    let problem =
-        RowProblem { mass, momentum, blocks, block_bodies, jacobian, compliance, d, lo, hi, kind };
+    let problem = RowProblem { mass, momentum, blocks, block_bodies, jacobian, compliance, d, lo, hi, kind };
     Ok(Frame { step: head[0] as u64, island: head[1] as u64, problem, labels })
 }

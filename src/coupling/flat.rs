@@ -10,41 +10,16 @@
 //! then every partition finishes with J_Γᵢᵀ λ_Γ on its right-hand side. The pattern never changes when rows pivot, a
 //! partition whose rows did not change is not factored, and sums over partitions follow their order.
 
-use super::cut::{Cut, GLUE, Part, Seam};
+use super::cut::{Cut, GLUE, Seam};
 use super::executor::Executor;
+use super::member::Member;
 use crate::graph::Grouping;
 use crate::linalg::dense::DenseLdl;
-use crate::solver::linear::LinearSystem;
-use crate::solver::mixed::{InterfaceRows, MixedOptions, MixedSystem};
-use crate::solver::{Label, RowProblem};
-
-/// What one partition holds.
-#[derive(Clone, Debug, Default)]
-struct Member {
-    part: Part,
-    problem: RowProblem,
-    seam: InterfaceRows,
-    mixed: MixedSystem,
-    analysed: bool,
-    labels: Vec<Label>,
-    diagonal: Vec<f64>,
-    changed: bool,
-    flops: u64,
-    schur: Vec<f64>,
-    rhs_v: Vec<f64>,
-    rhs_lambda: Vec<f64>,
-    r_v: Vec<f64>,
-    r_lambda: Vec<f64>,
-    v: Vec<f64>,
-    lambda: Vec<f64>,
-    dv: Vec<f64>,
-    dlambda: Vec<f64>,
-    /// J_Γ v + J_Γ K⁻¹ r: what the interface reads of this partition.
-    reading: Vec<f64>,
-    scratch: Vec<f64>,
-    seam_lambda: Vec<f64>,
-    seam_step: Vec<f64>,
-}
+use crate::solver::ipm::Chunk;
+use crate::solver::linear::{LinearSystem, Point, Scratch};
+use crate::solver::mixed::{MixedOptions, MixedSystem};
+use crate::solver::system::Pass;
+use crate::solver::{Label, RowProblem, balance};
 
 /// What a cut system looks like and costs, for reports and benches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +53,8 @@ pub struct Substructured<E> {
     lambda: Vec<f64>,
     r: Vec<f64>,
     step: Vec<f64>,
+    /// J_Γ v.
+    between: Vec<f64>,
     pivot_v: Vec<f64>,
     pivot_lambda: Vec<f64>,
 }
@@ -177,90 +154,178 @@ impl<E: Executor> Substructured<E> {
     }
 }
 
-impl Member {
-    fn load(&mut self, whole: &RowProblem) {
-        self.part.load(whole, &mut self.problem, &mut self.seam);
-        self.analysed = self.mixed.load_with_interface(&self.problem, &self.seam);
-        let (n, rows, m) = (6 * self.problem.bodies(), self.problem.rows(), self.part.interface.len());
-        for buffer in [&mut self.rhs_v, &mut self.r_v, &mut self.v, &mut self.dv] {
-            buffer.resize(n, 0.0);
-        }
-        for buffer in [&mut self.rhs_lambda, &mut self.r_lambda, &mut self.lambda, &mut self.dlambda] {
-            buffer.resize(rows, 0.0);
-        }
-        for buffer in [&mut self.reading, &mut self.scratch, &mut self.seam_lambda, &mut self.seam_step] {
-            buffer.resize(m, 0.0);
+impl<E: Executor> Substructured<E> {
+    /// Lends the chunks to the partitions, or takes them back.
+    fn swap_chunks(&mut self, chunks: &mut [Chunk]) {
+        for (member, chunk) in self.members.iter_mut().zip(chunks) {
+            std::mem::swap(&mut member.chunk, chunk);
         }
     }
 
-    fn factor(&mut self, labels: &[Label], diagonal: Option<&[f64]>) {
-        self.labels.clear();
-        self.labels.extend(self.part.rows.iter().map(|&r| labels[r as usize]));
-        let own = diagonal.map(|d| {
-            self.diagonal.clear();
-            self.diagonal.extend(self.part.rows.iter().map(|&r| d[r as usize]));
-            self.diagonal.as_slice()
-        });
-        let stats = self.mixed.factor(&self.problem, &self.labels, own);
-        self.changed = stats.refactored > 0;
-        self.flops = stats.flops;
-        if self.changed {
-            self.schur.clear();
-            self.schur.extend_from_slice(self.mixed.schur());
+    /// λ_Γ of tight rows between partitions as given, zero elsewhere.
+    fn begin_between(&mut self, labels: &[Label], lambda: &[f64]) {
+        for (l, &row) in self.lambda.iter_mut().zip(&self.cut.interface) {
+            let tight = row != GLUE && labels[row as usize] != Label::Free;
+            *l = if tight { lambda[row as usize] } else { 0.0 };
         }
     }
 
-    /// Takes its part of a right-hand side and eliminates itself.
-    fn begin(&mut self, r_v: &[f64], r_lambda: &[f64]) {
-        for (k, &body) in self.part.bodies.iter().enumerate() {
-            let to = &mut self.rhs_v[6 * k..6 * k + 6];
-            if self.part.owned[k] {
-                to.copy_from_slice(&r_v[6 * body as usize..6 * body as usize + 6]);
-            } else {
-                to.fill(0.0);
+    /// How far the equations are from being met, as a multiple of what is good enough.
+    fn worst_of_all(&mut self, problem: &RowProblem, enough: f64) -> f64 {
+        let mut worst = self.members.iter().fold(0.0f64, |w, m| w.max(m.worst));
+        self.read_between();
+        for (i, &row) in self.cut.interface.iter().enumerate() {
+            let (c, row) = (self.regular[i], row as usize);
+            if c.is_finite() {
+                let d = if row == GLUE as usize { 0.0 } else { problem.d[row] };
+                worst = worst.max((self.between[i] + c * self.lambda[i] + d).abs() / enough);
             }
         }
-        for (to, &row) in self.rhs_lambda.iter_mut().zip(&self.part.rows) {
-            *to = r_lambda[row as usize];
-        }
-        self.v.fill(0.0);
-        self.lambda.fill(0.0);
-        self.seam_lambda.fill(0.0);
-        self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
-        self.r_lambda.copy_from_slice(&self.rhs_lambda);
+        worst
     }
 
-    /// Takes a step of the interface impulses; then, if asked, looks at what is left and eliminates itself again.
-    fn follow(&mut self, step: &[f64], again: bool) {
-        for (k, &row) in self.part.interface.iter().enumerate() {
-            self.seam_step[k] = step[row as usize];
-            self.seam_lambda[k] += step[row as usize];
-        }
-        self.mixed.expand(&self.problem, &self.r_lambda, &self.seam_step, &mut self.dv, &mut self.dlambda);
-        for (v, d) in self.v.iter_mut().zip(&self.dv) {
-            *v += d;
-        }
-        for (k, d) in self.dlambda.iter().enumerate() {
-            if self.labels[k] == Label::Free {
-                self.lambda[k] += d;
+    /// J_Γ v of the partitions' velocities.
+    fn read_between(&mut self) {
+        self.between.clear();
+        self.between.resize(self.cut.interface.len(), 0.0);
+        for member in &self.members {
+            for (&row, x) in member.part.interface.iter().zip(&member.scratch) {
+                self.between[row as usize] += x;
             }
         }
-        if !again {
-            return;
+    }
+
+    /// v, λ and w of the whole from the partitions.
+    fn collect(&mut self, problem: &RowProblem, point: Point<'_>) {
+        let Point { v, lambda, w } = point;
+        for member in &self.members {
+            for (k, &body) in member.part.bodies.iter().enumerate() {
+                if member.part.owned[k] {
+                    v[6 * body as usize..6 * body as usize + 6].copy_from_slice(&member.v[6 * k..6 * k + 6]);
+                }
+            }
+            for (k, &row) in member.part.rows.iter().enumerate() {
+                lambda[row as usize] = member.lambda[k];
+                w[row as usize] = member.w[k];
+            }
         }
-        self.r_v.copy_from_slice(&self.rhs_v);
-        self.r_lambda.copy_from_slice(&self.rhs_lambda);
-        self.mixed.subtract_product(&self.problem, &self.v, &self.lambda, &mut self.r_v, &mut self.r_lambda);
-        self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
-        self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
-        self.seam.velocity(&self.v, &mut self.scratch);
-        for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
-            *reading += now;
+        for (i, &row) in self.cut.interface.iter().enumerate() {
+            if row != GLUE {
+                let row = row as usize;
+                lambda[row] = self.lambda[i];
+                w[row] = self.between[i] + problem.compliance[row] * lambda[row] + problem.d[row];
+            }
+        }
+    }
+
+    /// (C+D)_Γ of an index set; S_Γ is factored again if anything changed.
+    fn factor_between(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
+        let mut changed = self.members.iter().any(|m| m.changed);
+        for (c, &row) in self.regular.iter_mut().zip(&self.cut.interface) {
+            let row = row as usize;
+            let new = match labels.get(row) {
+                _ if row == GLUE as usize => 0.0,
+                Some(Label::Free) => problem.compliance[row] + diagonal.map_or(0.0, |d| d[row]),
+                _ => f64::INFINITY,
+            };
+            changed |= c.to_bits() != new.to_bits();
+            *c = new;
+        }
+        if changed {
+            self.factor_interface();
+        }
+    }
+
+    /// (C+D)_Γ of the rows between partitions; S_Γ is factored again if anything changed.
+    fn renew_interface(&mut self, problem: &RowProblem, rows: &Chunk) {
+        let mut changed = self.members.iter().any(|m| m.changed);
+        let mut own = rows.state.iter().zip(&rows.shift);
+        for (c, &row) in self.regular.iter_mut().zip(&self.cut.interface) {
+            let new = match row {
+                GLUE => 0.0,
+                row => match own.next() {
+                    Some((Label::Free, d)) => problem.compliance[row as usize] + d,
+                    _ => f64::INFINITY,
+                },
+            };
+            changed |= c.to_bits() != new.to_bits();
+            *c = new;
+        }
+        if changed {
+            self.factor_interface();
         }
     }
 }
 
 impl<E: Executor> LinearSystem for Substructured<E> {
+    fn chunks(&self, _problem: &RowProblem, chunks: &mut Vec<Chunk>) {
+        let parts = &self.cut.parts;
+        chunks.resize_with(parts.len() + 1, Chunk::default);
+        for (chunk, part) in chunks.iter_mut().zip(parts) {
+            chunk.shape(part.rows.iter().copied(), part.bodies.iter().copied());
+        }
+        let between = self.cut.interface.iter().copied().filter(|&row| row != GLUE);
+        chunks[parts.len()].shape(between, std::iter::empty());
+    }
+
+    fn newton(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        refinements: u32,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some((between, own)) = chunks.split_last_mut() else { return };
+        self.swap_chunks(own);
+        self.executor.for_each(&mut self.members, |_, member| member.begin_newton(factor, before));
+        before(between);
+        if factor {
+            self.renew_interface(problem, between);
+        }
+        let mut rhs = between.rhs.iter();
+        for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
+            *r = if row == GLUE { 0.0 } else { rhs.next().copied().unwrap_or(0.0) };
+        }
+        self.lambda.fill(0.0);
+        for pass in 0..=refinements {
+            self.solve_interface();
+            let (step, again) = (&self.step, pass < refinements);
+            self.executor.for_each(&mut self.members, |_, member| {
+                member.follow(step, again);
+                if !again {
+                    member.end_newton(after);
+                }
+            });
+        }
+        let lambda = self.lambda.iter().zip(&self.cut.interface).filter(|&(_, &row)| row != GLUE);
+        between.x.iter_mut().zip(lambda).for_each(|(x, (lambda, _))| *x = *lambda);
+        after(between);
+        self.swap_chunks(own);
+    }
+
+    fn renew_slack(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some((between, own)) = chunks.split_last_mut() else { return };
+        self.swap_chunks(own);
+        self.executor.for_each(&mut self.members, |_, member| member.renew_slack(before, after));
+        before(between);
+        self.read_between();
+        let read = self.between.iter().zip(&self.cut.interface).filter(|&(_, &row)| row != GLUE);
+        for (i, (jv, &row)) in read.enumerate() {
+            let row = row as usize;
+            between.w[i] = jv + problem.compliance[row] * between.lambda[i] + problem.d[row];
+        }
+        after(between);
+        self.swap_chunks(own);
+    }
+
     fn set_options(&mut self, options: MixedOptions) {
         self.options = options;
         self.factor = DenseLdl::new(options.kernels);
@@ -279,20 +344,7 @@ impl<E: Executor> LinearSystem for Substructured<E> {
 
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
         self.executor.for_each(&mut self.members, |_, member| member.factor(labels, diagonal));
-        let mut changed = self.members.iter().any(|m| m.changed);
-        for (c, &row) in self.regular.iter_mut().zip(&self.cut.interface) {
-            let row = row as usize;
-            let new = match labels.get(row) {
-                _ if row == GLUE as usize => 0.0,
-                Some(Label::Free) => problem.compliance[row] + diagonal.map_or(0.0, |d| d[row]),
-                _ => f64::INFINITY,
-            };
-            changed |= c.to_bits() != new.to_bits();
-            *c = new;
-        }
-        if changed {
-            self.factor_interface();
-        }
+        self.factor_between(problem, labels, diagonal);
     }
 
     fn solve(
@@ -331,6 +383,46 @@ impl<E: Executor> LinearSystem for Substructured<E> {
                 lambda[row as usize] = self.lambda[i];
             }
         }
+    }
+
+    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        self.executor.for_each(items, f);
+    }
+
+    // Every partition balances its own share; a copied body's impulses through the glue count as its own.
+    fn evaluate(
+        &mut self,
+        problem: &RowProblem,
+        labels: &[Label],
+        shift: Option<&[f64]>,
+        point: Point<'_>,
+        enough: f64,
+        _scratch: &mut Scratch,
+    ) -> Option<f64> {
+        let Point { v, lambda, w } = point;
+        self.begin_between(labels, lambda);
+        let (given, between) = (&*lambda, &self.lambda);
+        self.executor.for_each(&mut self.members, |_, m| m.begin_point(labels, shift, given, between));
+        self.factor_between(problem, labels, shift);
+        for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
+            *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
+        }
+        let mut before = f64::INFINITY;
+        // One refinement is not for the residual's sake but for λ's.
+        for pass in 0..=balance::MAX_REFINEMENTS {
+            self.solve_interface();
+            let (step, shifted) = (&self.step, shift.is_some());
+            self.executor.for_each(&mut self.members, |_, m| m.follow_point(step, shifted, enough));
+            let worst = self.worst_of_all(problem, enough);
+            let round_off = pass > 0 && (worst <= 1.0 || worst > 0.5 * before);
+            if round_off || worst.is_nan() || pass == balance::MAX_REFINEMENTS {
+                break;
+            }
+            before = worst;
+            self.executor.for_each(&mut self.members, |_, m| m.refine_point());
+        }
+        self.collect(problem, Point { v, lambda, w });
+        None
     }
 
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {

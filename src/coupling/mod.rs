@@ -17,5 +17,6 @@ pub mod executor;
 pub mod fbic;
 pub mod flat;
 pub mod interface;
+mod member;
 pub mod nested;
 pub mod schur;

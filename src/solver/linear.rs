@@ -9,10 +9,48 @@
 //! [`MixedSystem`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
+use super::balance;
 use super::ipm::Chunk;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::system::Pass;
 use super::{Label, RowProblem};
+
+/// Velocities, impulses and slack velocities of an index set.
+pub struct Point<'a> {
+    /// v, six numbers a body.
+    pub v: &'a mut [f64],
+    /// λ per row.
+    pub lambda: &'a mut [f64],
+    /// w per row.
+    pub w: &'a mut [f64],
+}
+
+/// Memory of refinement.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// What is missing to M v = p + Jᵀ λ.
+    pub r_v: Vec<f64>,
+    /// What is missing to J v + (C+D) λ + d = 0.
+    pub r_lambda: Vec<f64>,
+    /// A step of v.
+    pub dv: Vec<f64>,
+    /// A step of λ.
+    pub dlambda: Vec<f64>,
+    /// Sum of the sizes of the terms of `r_v`.
+    pub size: Vec<f64>,
+}
+
+impl Scratch {
+    /// Makes room for a problem.
+    pub fn fit(&mut self, problem: &RowProblem) {
+        for buffer in [&mut self.r_v, &mut self.dv, &mut self.size] {
+            buffer.resize(6 * problem.bodies(), 0.0);
+        }
+        for buffer in [&mut self.r_lambda, &mut self.dlambda] {
+            buffer.resize(problem.rows(), 0.0);
+        }
+    }
+}
 
 /// Factors and solves the equations above for the problem loaded last.
 pub trait LinearSystem {
@@ -69,6 +107,52 @@ pub trait LinearSystem {
         before(chunk);
         problem.slack(&chunk.v, &chunk.lambda, &mut chunk.w);
         after(chunk);
+    }
+    /// Runs `f(number, item)` on all items, at once where this system has threads to do so.
+    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
+    }
+    /// The point of an index set with D = `shift`: λ of tight rows in, v, λ and w out, refined until the slack of free rows is
+    /// below `enough`. Returns the relative imbalance of M v = p + Jᵀ λ where it is known.
+    ///
+    /// Folding divides by C: where C is 1e-13 of A_ii, λ of a light body keeps three digits per solve.
+    fn evaluate(
+        &mut self,
+        problem: &RowProblem,
+        labels: &[Label],
+        shift: Option<&[f64]>,
+        point: Point<'_>,
+        enough: f64,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
+        let Point { v, lambda, w } = point;
+        let Scratch { r_v, r_lambda, dv, dlambda, size } = scratch;
+        self.factor(problem, labels, shift);
+        self.solve_pivot(problem, v, lambda, 1);
+        let mut before = f64::INFINITY;
+        for _ in 0..balance::MAX_REFINEMENTS {
+            balance::form(problem, v, lambda, r_v, size);
+            let imbalance = balance::worst(r_v, size);
+            problem.slack(v, lambda, w);
+            let mut worst = imbalance / balance::BALANCED;
+            for i in 0..w.len() {
+                r_lambda[i] = -w[i] - shift.map_or(0.0, |d| d[i] * lambda[i]);
+                if labels[i] == Label::Free {
+                    worst = worst.max(r_lambda[i].abs() / enough);
+                }
+            }
+            // Below one it is done; not halved, it is round-off and another step would only stir it.
+            if worst <= 1.0 || worst.is_nan() || worst > 0.5 * before {
+                return Some(imbalance);
+            }
+            before = worst;
+            dlambda.fill(0.0);
+            self.solve(problem, r_v, r_lambda, dv, dlambda, 0);
+            v.iter_mut().zip(dv.iter()).for_each(|(v, d)| *v += d);
+            lambda.iter_mut().zip(dlambda.iter()).for_each(|(l, d)| *l += d);
+        }
+        problem.slack(v, lambda, w);
+        None
     }
     /// One pivot: r_v = p + J_Tᵀ λ_T with λ of tight rows as given, r_λ = −d.
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);

@@ -16,6 +16,7 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod auto;
+pub mod balance;
 pub mod bpp;
 pub mod bpp_pcg;
 pub mod files;

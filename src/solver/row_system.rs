@@ -3,11 +3,12 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
+use super::balance;
 use super::ipm::Chunk;
-use super::linear::LinearSystem;
+use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowKind, RowProblem, invert_spd6};
+use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
 use super::system::{Pass, PivotSystem};
 use super::{Label, residual};
 
@@ -15,14 +16,8 @@ use super::{Label, residual};
 /// stops telling redundant rows apart, and 1/C would drown the masses.
 const COMPLIANCE_FLOOR: f64 = 1e-14;
 
-/// Relative imbalance of M v = p + Jᵀ λ that is round-off: a body has tens of rows, each adds ε.
-const BALANCED: f64 = 1e-14;
-
-/// Slack of the free rows, relative to max(1, ‖b‖), at which refinement stops: a few hundred ε.
-const REFINED: f64 = 1e-13;
-
-/// Refinement steps beyond the one every solve has.
-const MAX_REFINEMENTS: u32 = 5;
+/// Stretches of bodies or rows that may be worked on at once.
+const STRETCHES: usize = 4;
 
 /// Memory of a [`RowSystem`], kept from one solve to the next.
 #[derive(Clone, Debug, Default)]
@@ -43,9 +38,10 @@ pub struct Memory<L> {
     r_lambda: Vec<f64>,
     w: Vec<f64>,
     v: Vec<f64>,
-    dv: Vec<f64>,
-    dlambda: Vec<f64>,
-    size: Vec<f64>,
+    scratch: Scratch,
+    /// The impulses whose balance with v was looked at last, and what was found.
+    judged: Vec<f64>,
+    balanced: bool,
     response: Vec<f64>,
     evaluated: bool,
     factorizations: u32,
@@ -89,8 +85,6 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         memory.factorizations = 0;
         memory.analysed = false;
         memory.loaded = false;
-        memory.inverse.clear();
-        memory.inverse.extend(problem.mass.iter().map(invert_spd6));
         memory.hi.clear();
         let bounds = problem.lo.iter().zip(&problem.hi);
         memory.hi.extend(bounds.map(|(&lo, &hi)| hi.max(lo)));
@@ -103,11 +97,14 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             buffer.resize(6 * problem.bodies(), 0.0);
         }
         memory.evaluated = false;
+        memory.judged.clear();
         memory.response.clear();
+        memory.inverse.resize(problem.bodies(), [0.0; 36]);
+        memory.scratch.fit(problem);
         let mut system = RowSystem { problem, memory };
-        system.form_diagonal();
+        system.invert_masses();
+        system.form_rows();
         system.form_floor();
-        system.form_b();
         system
     }
 
@@ -131,48 +128,18 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// Do λ and the v of the last factorization obey M v = p + Jᵀ λ to round-off?
     fn balances(&mut self, lambda: &[f64]) -> bool {
-        self.memory.evaluated && self.imbalance(lambda) <= BALANCED
-    }
-
-    /// Largest |p + Jᵀ λ − M v| relative to the sum of the sizes of its terms; the difference itself
-    /// goes into `r_v`.
-    fn imbalance(&mut self, lambda: &[f64]) -> f64 {
-        let Memory { v, r_v, size, .. } = &mut *self.memory;
-        let problem = self.problem;
-        size.clear();
-        size.resize(r_v.len(), 0.0);
-        for (body, (p, m)) in problem.momentum.iter().zip(&problem.mass).enumerate() {
-            for i in 0..6 {
-                let k = 6 * body + i;
-                r_v[k] = p[i];
-                size[k] = p[i].abs();
-                for j in 0..6 {
-                    let mv = m[6 * i + j] * v[6 * body + j];
-                    r_v[k] -= mv;
-                    size[k] += mv.abs();
-                }
-            }
+        let Memory { evaluated, scratch, v, judged, balanced, .. } = &mut *self.memory;
+        if !*evaluated {
+            return false;
         }
-        for block in &problem.blocks {
-            for row in 0..block.rows {
-                let l = lambda[(block.row + row) as usize];
-                for (k, &body) in problem.bodies_of(block).iter().enumerate() {
-                    let j = problem.jacobian_of(block, row, k as u32);
-                    for c in 0..6 {
-                        let jl = j[c] * l;
-                        r_v[6 * body as usize + c] += jl;
-                        size[6 * body as usize + c] += jl.abs();
-                    }
-                }
-            }
+        if judged != lambda {
+            let Scratch { r_v, size, .. } = scratch;
+            balance::form(self.problem, v, lambda, r_v, size);
+            *balanced = balance::worst(r_v, size) <= balance::BALANCED;
+            judged.clear();
+            judged.extend_from_slice(lambda);
         }
-        // A component takes the measure of its body: a zero beside large terms is round-off too.
-        let mut worst = 0.0f64;
-        for (r, size) in r_v.chunks(3).zip(size.chunks(3)) {
-            let size = size.iter().fold(f64::MIN_POSITIVE, |m, s| m.max(*s));
-            worst = r.iter().fold(worst, |m, r| m.max(r.abs() / size));
-        }
-        worst
+        *balanced
     }
 
     /// Brings the numbers into the mixed form at the first factorization; iterative methods need none.
@@ -210,24 +177,54 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         b.chain(memory.inverse.iter().flatten()).all(|x| x.is_finite())
     }
 
-    fn form_diagonal(&mut self) {
-        for block in &self.problem.blocks {
-            let bodies = self.problem.bodies_of(block);
-            for row in 0..block.rows {
-                let i = (block.row + row) as usize;
-                let mut sum = self.problem.compliance[i];
-                for (k, &body) in bodies.iter().enumerate() {
-                    let j = self.problem.jacobian_of(block, row, k as u32);
-                    let inverse = &self.memory.inverse[body as usize];
-                    for r in 0..6 {
-                        for c in 0..6 {
-                            sum += j[r] * inverse[6 * r + c] * j[c];
-                        }
-                    }
-                }
-                self.memory.diagonal[i] = sum;
-            }
+    /// M⁻¹ and M⁻¹ p of every body.
+    fn invert_masses(&mut self) {
+        let Memory { mixed, inverse, q, .. } = &mut *self.memory;
+        let problem = self.problem;
+        let share = problem.bodies().div_ceil(STRETCHES).max(1);
+        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&mut [][..], &mut [][..]));
+        for (stretch, pieces) in
+            stretches.iter_mut().zip(inverse.chunks_mut(share).zip(q.chunks_mut(6 * share)))
+        {
+            *stretch = pieces;
         }
+        mixed.for_each(&mut stretches, |k, (inverse, q)| {
+            for (i, (inverse, q)) in inverse.iter_mut().zip(q.chunks_exact_mut(6)).enumerate() {
+                let body = k * share + i;
+                *inverse = invert_spd6(&problem.mass[body]);
+                let p = &problem.momentum[body];
+                for r in 0..6 {
+                    q[r] = (0..6).map(|c| inverse[6 * r + c] * p[c]).sum();
+                }
+            }
+        });
+    }
+
+    /// The diagonal of A, and b = J M⁻¹ p + d.
+    fn form_rows(&mut self) {
+        let Memory { mixed, inverse, diagonal, b, q, .. } = &mut *self.memory;
+        let (problem, inverse, q) = (self.problem, &*inverse, &*q);
+        let share = problem.blocks.len().div_ceil(STRETCHES).max(1);
+        let (mut diagonal, mut b) = (&mut diagonal[..], &mut b[..]);
+        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&[][..], &mut [][..], &mut [][..]));
+        for (stretch, blocks) in stretches.iter_mut().zip(problem.blocks.chunks(share)) {
+            let rows = blocks.iter().map(|block| block.rows as usize).sum();
+            let (own, rest) = std::mem::take(&mut diagonal).split_at_mut(rows);
+            let (own_b, rest_b) = std::mem::take(&mut b).split_at_mut(rows);
+            (diagonal, b) = (rest, rest_b);
+            *stretch = (blocks, own, own_b);
+        }
+        mixed.for_each(&mut stretches, |_, (blocks, diagonal, b)| {
+            let first = blocks.first().map_or(0, |block| block.row);
+            for block in blocks.iter() {
+                for row in 0..block.rows {
+                    let (a, jq) = row_numbers(problem, block, row, inverse, q);
+                    let (i, own) = ((block.row + row) as usize, (block.row + row - first) as usize);
+                    diagonal[own] = a + problem.compliance[i];
+                    b[own] = jq + problem.d[i];
+                }
+            }
+        });
     }
 
     fn form_floor(&mut self) {
@@ -240,23 +237,14 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         }
     }
 
-    fn form_b(&mut self) {
-        let memory = &mut *self.memory;
-        for (body, p) in self.problem.momentum.iter().enumerate() {
-            memory.q[6 * body..6 * body + 6].copy_from_slice(p);
-        }
-        self.divide_by_mass();
-        let memory = &mut *self.memory;
-        memory.r_lambda.fill(0.0);
-        self.problem.slack(&memory.q, &memory.r_lambda, &mut memory.b);
-    }
-
     /// v and λ of an index set, refined.
     fn point_of(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
         self.load();
         self.combine_shift(shift);
-        let Memory { mixed, shift, shifted, v, factorizations, hi, .. } = &mut *self.memory;
-        mixed.factor(self.problem, labels, shifted.then_some(shift.as_slice()));
+        let enough = balance::REFINED * residual::scale(&self.memory.b);
+        let Memory {
+            mixed, shift, shifted, v, factorizations, hi, scratch, judged, balanced, evaluated, ..
+        } = &mut *self.memory;
         *factorizations += 1;
         for i in 0..labels.len() {
             lambda[i] = match labels[i] {
@@ -265,47 +253,15 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
                 Label::Upper => hi[i],
             };
         }
-        mixed.solve_pivot(self.problem, v, lambda, 1);
-        self.refine(labels, lambda, w);
-        self.memory.evaluated = true;
-    }
-
-    /// Refines v and λ on the residual of the whole system.
-    ///
-    /// Folding divides by C: where C is 1e-13 of A_ii, λ of a light body keeps three digits per solve.
-    fn refine(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
-        let enough = REFINED * residual::scale(&self.memory.b);
-        let mut before = f64::INFINITY;
-        for _ in 0..MAX_REFINEMENTS {
-            let imbalance = self.imbalance(lambda);
-            let Memory { mixed, v, r_v, r_lambda, dv, dlambda, shift, shifted, .. } = &mut *self.memory;
-            self.problem.slack(v, lambda, w);
-            let mut worst = imbalance / BALANCED;
-            for i in 0..w.len() {
-                let soft = if *shifted { shift[i] * lambda[i] } else { 0.0 };
-                r_lambda[i] = -w[i] - soft;
-                if labels[i] == Label::Free {
-                    worst = worst.max(r_lambda[i].abs() / enough);
-                }
-            }
-            // Below one it is done; not halved, it is round-off and another step would only stir it.
-            if worst <= 1.0 || worst.is_nan() || worst > 0.5 * before {
-                return;
-            }
-            before = worst;
-            dlambda.clear();
-            dlambda.resize(lambda.len(), 0.0);
-            dv.clear();
-            dv.resize(v.len(), 0.0);
-            mixed.solve(self.problem, r_v, r_lambda, dv, dlambda, 0);
-            for (v, d) in v.iter_mut().zip(dv.iter()) {
-                *v += d;
-            }
-            for (l, d) in lambda.iter_mut().zip(dlambda.iter()) {
-                *l += d;
-            }
+        let shift = shifted.then_some(shift.as_slice());
+        let point = Point { v, lambda: &mut *lambda, w };
+        let imbalance = mixed.evaluate(self.problem, labels, shift, point, enough, scratch);
+        *evaluated = true;
+        judged.clear();
+        if let Some(imbalance) = imbalance {
+            judged.extend_from_slice(lambda);
+            *balanced = imbalance <= balance::BALANCED;
         }
-        self.problem.slack(&self.memory.v, lambda, w);
     }
 
     /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
@@ -522,4 +478,26 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
             }
         }
     }
+}
+
+/// J M⁻¹ Jᵀ and J q of one row.
+fn row_numbers(
+    problem: &RowProblem,
+    block: &RowBlock,
+    row: u32,
+    inverse: &[[f64; 36]],
+    q: &[f64],
+) -> (f64, f64) {
+    let (mut a, mut jq) = (0.0, 0.0);
+    for (k, &body) in problem.bodies_of(block).iter().enumerate() {
+        let j = problem.jacobian_of(block, row, k as u32);
+        let inverse = &inverse[body as usize];
+        let q = &q[6 * body as usize..6 * body as usize + 6];
+        for r in 0..6 {
+            let y: f64 = (0..6).map(|c| inverse[6 * r + c] * j[c]).sum();
+            a += j[r] * y;
+            jq += j[r] * q[r];
+        }
+    }
+    (a, jq)
 }

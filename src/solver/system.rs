@@ -63,7 +63,11 @@ pub trait PivotSystem {
             self.factor(&chunk.active, Some(&chunk.shift));
         }
         chunk.x.copy_from_slice(&chunk.rhs);
-        if refined { self.solve(&mut chunk.x) } else { self.solve_roughly(&mut chunk.x) }
+        if refined {
+            self.solve(&mut chunk.x)
+        } else {
+            self.solve_roughly(&mut chunk.x)
+        }
         after(chunk);
     }
     /// Runs `before` on every chunk, finds w of its λ (by its velocities where they are followed), and runs `after`.

@@ -388,26 +388,31 @@ impl Chunk {
             dual: larger(lower.steepest_multiplier(down), upper.steepest_multiplier(up)),
             ..Reading::default()
         };
-        let (zl, zu, gl, gu) = (&lower.z[..n], &upper.z[..n], &lower.g[..n], &upper.g[..n]);
-        let (dl, down, up, rd, weight) = (&dl[..n], &down[..n], &up[..n], &self.rd[..n], &self.weight[..n]);
+        let lists = [dl, down, up, &self.rd, &self.weight, &lower.z, &upper.z, &lower.g, &upper.g];
+        let [dl, down, up, rd, weight, zl, zu, gl, gu] = lists.map(|list| list[..n].as_chunks::<LANES>());
         let mut sums = [[0.0; LANES]; 6];
-        let mut one = |i: usize, k: usize| {
-            let apart = down[i] - up[i];
-            sums[0][k] += dl[i] * (zl[i] - zu[i]);
-            sums[1][k] += gl[i] * down[i] + gu[i] * up[i];
-            sums[2][k] += dl[i] * apart;
-            sums[3][k] += rd[i] * apart * weight[i];
-            sums[4][k] += apart * apart * weight[i];
-            sums[5][k] += dl[i] * 0.0;
-        };
-        let whole = n - n % LANES;
-        for i in (0..whole).step_by(LANES) {
+        for b in 0..dl.0.len() {
+            let (dl, down, up, rd, weight) = (&dl.0[b], &down.0[b], &up.0[b], &rd.0[b], &weight.0[b]);
+            let (zl, zu, gl, gu) = (&zl.0[b], &zu.0[b], &gl.0[b], &gu.0[b]);
             for k in 0..LANES {
-                one(i + k, k);
+                let apart = down[k] - up[k];
+                sums[0][k] += dl[k] * (zl[k] - zu[k]);
+                sums[1][k] += gl[k] * down[k] + gu[k] * up[k];
+                sums[2][k] += dl[k] * apart;
+                sums[3][k] += rd[k] * apart * weight[k];
+                sums[4][k] += apart * apart * weight[k];
+                sums[5][k] += dl[k] * 0.0;
             }
         }
-        for i in whole..n {
-            one(i, 0);
+        for k in 0..n % LANES {
+            let (dl, down, up) = (dl.1[k], down.1[k], up.1[k]);
+            let apart = down - up;
+            sums[0][k] += dl * (zl.1[k] - zu.1[k]);
+            sums[1][k] += gl.1[k] * down + gu.1[k] * up;
+            sums[2][k] += dl * apart;
+            sums[3][k] += rd.1[k] * apart * weight.1[k];
+            sums[4][k] += apart * apart * weight.1[k];
+            sums[5][k] += dl * 0.0;
         }
         let [along, across, both, mixed, square, finite] = sums.map(sum);
         (reading.along, reading.across, reading.both) = (along, across, both);

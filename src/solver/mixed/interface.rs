@@ -59,6 +59,20 @@ impl InterfaceRows {
         }
     }
 
+    /// q += |J_Γᵀ| |λ_Γ|.
+    pub fn add_size(&self, lambda: &[f64], q: &mut [f64]) {
+        for block in &self.blocks {
+            for row in 0..block.rows {
+                let l = lambda[(block.row + row) as usize].abs();
+                self.for_each_body(block, row, |body, j| {
+                    for c in 0..6 {
+                        q[6 * body + c] += j[c].abs() * l;
+                    }
+                });
+            }
+        }
+    }
+
     fn for_each_body(&self, block: &RowBlock, row: u32, mut f: impl FnMut(usize, &[f64])) {
         for k in 0..block.bodies {
             let body = self.block_bodies[(block.body + k) as usize] as usize;

@@ -1,0 +1,219 @@
+//! One partition of a system solved by substructuring: its rows, its factor, its part of every step.
+
+use super::cut::Part;
+use crate::solver::ipm::Chunk;
+use crate::solver::linear::Scratch;
+use crate::solver::mixed::{InterfaceRows, MixedSystem};
+use crate::solver::system::Pass;
+use crate::solver::{Label, RowProblem, balance};
+
+/// What one partition holds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Member {
+    pub(super) part: Part,
+    pub(super) problem: RowProblem,
+    pub(super) seam: InterfaceRows,
+    pub(super) mixed: MixedSystem,
+    pub(super) analysed: bool,
+    pub(super) labels: Vec<Label>,
+    pub(super) diagonal: Vec<f64>,
+    pub(super) changed: bool,
+    pub(super) flops: u64,
+    pub(super) schur: Vec<f64>,
+    pub(super) rhs_v: Vec<f64>,
+    pub(super) rhs_lambda: Vec<f64>,
+    pub(super) r_v: Vec<f64>,
+    pub(super) r_lambda: Vec<f64>,
+    pub(super) v: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
+    pub(super) dv: Vec<f64>,
+    pub(super) dlambda: Vec<f64>,
+    /// J_Γ v + J_Γ K⁻¹ r: what the interface reads of this partition.
+    pub(super) reading: Vec<f64>,
+    pub(super) scratch: Vec<f64>,
+    pub(super) seam_lambda: Vec<f64>,
+    pub(super) seam_step: Vec<f64>,
+    /// w of its rows, and how far they and its momenta are from their equations, as multiples of what is good enough.
+    pub(super) w: Vec<f64>,
+    pub(super) worst: f64,
+    /// Memory of refinement.
+    pub(super) balance: Scratch,
+    /// Its rows in an interior point, while they are worked on.
+    pub(super) chunk: Chunk,
+}
+
+impl Member {
+    pub(super) fn load(&mut self, whole: &RowProblem) {
+        self.part.load(whole, &mut self.problem, &mut self.seam);
+        self.analysed = self.mixed.load_with_interface(&self.problem, &self.seam);
+        let (n, rows, m) = (6 * self.problem.bodies(), self.problem.rows(), self.part.interface.len());
+        for buffer in [&mut self.rhs_v, &mut self.r_v, &mut self.v, &mut self.dv] {
+            buffer.resize(n, 0.0);
+        }
+        for buffer in [&mut self.rhs_lambda, &mut self.r_lambda, &mut self.lambda, &mut self.dlambda] {
+            buffer.resize(rows, 0.0);
+        }
+        for buffer in [&mut self.reading, &mut self.scratch, &mut self.seam_lambda, &mut self.seam_step] {
+            buffer.resize(m, 0.0);
+        }
+    }
+
+    pub(super) fn factor(&mut self, labels: &[Label], diagonal: Option<&[f64]>) {
+        self.labels.clear();
+        self.labels.extend(self.part.rows.iter().map(|&r| labels[r as usize]));
+        let own = diagonal.map(|d| {
+            self.diagonal.clear();
+            self.diagonal.extend(self.part.rows.iter().map(|&r| d[r as usize]));
+            self.diagonal.as_slice()
+        });
+        let stats = self.mixed.factor(&self.problem, &self.labels, own);
+        self.changed = stats.refactored > 0;
+        self.flops = stats.flops;
+        if self.changed {
+            self.schur.clear();
+            self.schur.extend_from_slice(self.mixed.schur());
+        }
+    }
+
+    /// Takes its part of a right-hand side and eliminates itself.
+    pub(super) fn begin(&mut self, r_v: &[f64], r_lambda: &[f64]) {
+        for (k, &body) in self.part.bodies.iter().enumerate() {
+            let to = &mut self.rhs_v[6 * k..6 * k + 6];
+            if self.part.owned[k] {
+                to.copy_from_slice(&r_v[6 * body as usize..6 * body as usize + 6]);
+            } else {
+                to.fill(0.0);
+            }
+        }
+        for (to, &row) in self.rhs_lambda.iter_mut().zip(&self.part.rows) {
+            *to = r_lambda[row as usize];
+        }
+        self.v.fill(0.0);
+        self.lambda.fill(0.0);
+        self.seam_lambda.fill(0.0);
+        self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
+        self.r_lambda.copy_from_slice(&self.rhs_lambda);
+    }
+
+    /// The first half of a Newton step on its chunk.
+    pub(super) fn begin_newton(&mut self, factor: bool, before: &Pass<'_>) {
+        before(&mut self.chunk);
+        if factor {
+            self.labels.clone_from(&self.chunk.state);
+            let stats = self.mixed.factor(&self.problem, &self.labels, Some(&self.chunk.shift));
+            self.changed = stats.refactored > 0;
+            self.flops = stats.flops;
+            if self.changed {
+                self.schur.clear();
+                self.schur.extend_from_slice(self.mixed.schur());
+            }
+        }
+        for buffer in [&mut self.rhs_v, &mut self.v, &mut self.lambda, &mut self.seam_lambda] {
+            buffer.fill(0.0);
+        }
+        self.rhs_lambda.copy_from_slice(&self.chunk.rhs);
+        self.r_lambda.copy_from_slice(&self.chunk.rhs);
+        self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
+    }
+
+    /// Hands the answer to its chunk.
+    pub(super) fn end_newton(&mut self, after: &Pass<'_>) {
+        std::mem::swap(&mut self.chunk.x, &mut self.lambda);
+        std::mem::swap(&mut self.chunk.xv, &mut self.v);
+        after(&mut self.chunk);
+    }
+
+    pub(super) fn renew_slack(&mut self, before: &Pass<'_>, after: &Pass<'_>) {
+        before(&mut self.chunk);
+        self.problem.slack(&self.chunk.v, &self.chunk.lambda, &mut self.chunk.w);
+        self.seam.velocity(&self.chunk.v, &mut self.scratch);
+        after(&mut self.chunk);
+    }
+
+    /// Takes a step of the interface impulses; then, if asked, looks at what is left and eliminates itself again.
+    pub(super) fn follow(&mut self, step: &[f64], again: bool) {
+        self.take_step(step);
+        if !again {
+            return;
+        }
+        self.r_v.copy_from_slice(&self.rhs_v);
+        self.r_lambda.copy_from_slice(&self.rhs_lambda);
+        self.mixed.subtract_product(&self.problem, &self.v, &self.lambda, &mut self.r_v, &mut self.r_lambda);
+        self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
+        self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
+        self.seam.velocity(&self.v, &mut self.scratch);
+        for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
+            *reading += now;
+        }
+    }
+
+    /// The first half of the point of an index set: λ of tight rows are read from the whole, those of tight rows between
+    /// partitions from `between`.
+    pub(super) fn begin_point(
+        &mut self,
+        labels: &[Label],
+        shift: Option<&[f64]>,
+        lambda: &[f64],
+        between: &[f64],
+    ) {
+        self.factor(labels, shift);
+        for (k, &row) in self.part.rows.iter().enumerate() {
+            self.lambda[k] = lambda[row as usize];
+        }
+        for (k, &row) in self.part.interface.iter().enumerate() {
+            self.seam_lambda[k] = between[row as usize];
+        }
+        self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
+        self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
+        for (r, d) in self.r_lambda.iter_mut().zip(&self.problem.d) {
+            *r = -d;
+        }
+        self.v.fill(0.0);
+        self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
+    }
+
+    /// Follows a step of the interface and measures what is left.
+    pub(super) fn follow_point(&mut self, step: &[f64], shifted: bool, enough: f64) {
+        self.take_step(step);
+        let size = &mut self.balance.size;
+        size.resize(self.r_v.len(), 0.0);
+        balance::form(&self.problem, &self.v, &self.lambda, &mut self.r_v, size);
+        self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
+        self.seam.add_size(&self.seam_lambda, size);
+        self.worst = balance::worst(&self.r_v, size) / balance::BALANCED;
+        self.w.resize(self.lambda.len(), 0.0);
+        self.problem.slack(&self.v, &self.lambda, &mut self.w);
+        for k in 0..self.w.len() {
+            let soft = if shifted { self.diagonal[k] * self.lambda[k] } else { 0.0 };
+            self.r_lambda[k] = -self.w[k] - soft;
+            if self.labels[k] == Label::Free {
+                self.worst = self.worst.max(self.r_lambda[k].abs() / enough);
+            }
+        }
+        self.seam.velocity(&self.v, &mut self.scratch);
+    }
+
+    /// Eliminates itself from what is left.
+    pub(super) fn refine_point(&mut self) {
+        self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
+        for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
+            *reading += now;
+        }
+    }
+
+    fn take_step(&mut self, step: &[f64]) {
+        for (k, &row) in self.part.interface.iter().enumerate() {
+            self.seam_step[k] = step[row as usize];
+            self.seam_lambda[k] += step[row as usize];
+        }
+        self.mixed.expand(&self.problem, &self.r_lambda, &self.seam_step, &mut self.dv, &mut self.dlambda);
+        for (v, d) in self.v.iter_mut().zip(&self.dv) {
+            *v += d;
+        }
+        for (k, d) in self.dlambda.iter().enumerate() {
+            if self.labels[k] == Label::Free {
+                self.lambda[k] += d;
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! How well v and λ of a linear solve obey its equations, and when that is good enough.
+
+use super::problem::RowProblem;
+
+/// Relative imbalance of M v = p + Jᵀ λ that is round-off: a body has tens of rows, each adds ε.
+pub const BALANCED: f64 = 1e-14;
+
+/// Slack of the free rows, relative to max(1, ‖b‖), at which refinement stops: a few hundred ε.
+pub const REFINED: f64 = 1e-13;
+
+/// Refinement steps beyond the one every solve has.
+pub const MAX_REFINEMENTS: u32 = 5;
+
+/// p + Jᵀ λ − M v into `r`, and the sum of the sizes of its terms into `size`.
+pub fn form(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], size: &mut [f64]) {
+    for (body, (p, m)) in problem.momentum.iter().zip(&problem.mass).enumerate() {
+        for i in 0..6 {
+            let k = 6 * body + i;
+            r[k] = p[i];
+            size[k] = p[i].abs();
+            for j in 0..6 {
+                let mv = m[6 * i + j] * v[6 * body + j];
+                r[k] -= mv;
+                size[k] += mv.abs();
+            }
+        }
+    }
+    for block in &problem.blocks {
+        let bodies = problem.bodies_of(block);
+        let width = 6 * bodies.len();
+        for row in 0..block.rows as usize {
+            let l = lambda[block.row as usize + row];
+            let at = block.entry as usize + row * width;
+            for (j, &body) in problem.jacobian[at..at + width].chunks_exact(6).zip(bodies) {
+                let k = 6 * body as usize;
+                let (r, size) = (&mut r[k..k + 6], &mut size[k..k + 6]);
+                for c in 0..6 {
+                    let jl = j[c] * l;
+                    r[c] += jl;
+                    size[c] += jl.abs();
+                }
+            }
+        }
+    }
+}
+
+/// Largest |r| relative to its size. A component takes the measure of its body: a zero beside large terms is
+/// round-off too.
+pub fn worst(r: &[f64], size: &[f64]) -> f64 {
+    let mut worst = 0.0f64;
+    for (r, size) in r.chunks_exact(3).zip(size.chunks_exact(3)) {
+        let size = size.iter().fold(f64::MIN_POSITIVE, |m, s| m.max(*s));
+        worst = r.iter().fold(worst, |m, r| m.max(r.abs() / size));
+    }
+    worst
+}
