@@ -109,7 +109,8 @@ fn build_graph(graph: &mut BodyGraph, n: usize, blocks: &[u32], bodies: &Bodies,
         let tied: Vec<u32> =
             slots.iter().filter(|&&s| bodies.is_dynamic(s)).map(|&s| local[s as usize]).collect();
         for (k, &a) in tied.iter().enumerate() {
-            graph.work[a as usize] += block.rows;
+            // Rows with bounds change at every pivot and iteration, and their bodies with them.
+            graph.work[a as usize] += if block.fold { 2 * block.rows } else { block.rows };
             tied[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
         }
     }

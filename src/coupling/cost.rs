@@ -20,7 +20,7 @@ const BODY: f64 = 0.9;
 const ENTRY: f64 = 0.004;
 
 /// Microseconds to give work to other threads and wait for them, for all the regions of an iteration.
-const REGIONS: f64 = 90.0;
+const REGIONS: f64 = 45.0;
 
 /// Microseconds below which an iteration is not worth a look.
 const SMALL: f64 = 350.0;
@@ -31,11 +31,11 @@ const GAIN: f64 = 0.12;
 /// Islands of fewer bodies are never worth a look: it would cost more than it can find.
 pub const FEWEST: usize = (SMALL / (4.0 * BODY)) as usize;
 
-/// Share of the work on vectors that stays serial in a cut system: products with A, step lengths, residuals.
-const SERIAL: f64 = 0.7;
+/// Share of the work that stays serial in a cut system: copying between the whole and its parts, sums, decisions.
+const SERIAL: f64 = 0.08;
 
-/// Share of the same work that partitions do again for themselves.
-const AGAIN: f64 = 0.5;
+/// Parts per thread at most: more than one lets threads even out what the graph does not foretell.
+const PARTS: u32 = 2;
 
 /// What cutting adds to the arithmetic of the factorizations: interface fronts, shared bodies.
 const FILL: f64 = 1.1;
@@ -66,12 +66,12 @@ fn whole(graph: &BodyGraph) -> Whole {
     }
 }
 
-/// Time of one iteration with an interface of `m` rows between parts of which the largest has this share of the work (µs).
-fn cut(whole: Whole, largest: f64, m: f64) -> f64 {
+/// Time of one iteration with an interface of `m` rows between parts of which the busiest thread has this share (µs).
+fn cut(whole: Whole, longest: f64, m: f64) -> f64 {
     // The factor of the interface, its assembly, and three solves.
     let interface = OPERATION * m * m * m / 3.0 + 2.0 * ENTRY * m * m;
-    let shared = FILL * whole.numeric + AGAIN * whole.vectors;
-    SERIAL * whole.vectors + shared * largest + interface + REGIONS
+    let shared = FILL * whole.numeric + whole.vectors;
+    SERIAL * (whole.numeric + whole.vectors) + shared * longest + interface + REGIONS
 }
 
 /// The grouping of an island for `threads` threads; one partition if cutting does not pay.
@@ -88,25 +88,33 @@ pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
     }
     let mut best = (time * (1.0 - GAIN), uncut);
     let mut parts = 2;
-    while parts <= threads.next_power_of_two() && n as u32 / parts >= 16 {
+    while parts <= PARTS * threads.next_power_of_two() && n as u32 / parts >= 16 {
         let grouping = bisection::partition(graph, parts);
-        let estimate = cut(uncut_time, largest_share(graph, &grouping), interface_estimate(graph, &grouping));
-        if estimate >= best.0 {
-            break;
+        let estimate =
+            cut(uncut_time, longest_share(graph, &grouping, threads), interface_estimate(graph, &grouping));
+        if estimate < best.0 {
+            best = (estimate, grouping);
         }
-        best = (estimate, grouping);
         parts *= 2;
     }
     best.1
 }
 
-fn largest_share(graph: &BodyGraph, grouping: &Grouping) -> f64 {
+/// Share of the work that the busiest of the threads has, if each takes the largest part left.
+fn longest_share(graph: &BodyGraph, grouping: &Grouping, threads: u32) -> f64 {
     let mut work = vec![0u64; grouping.count as usize];
     for (body, &part) in grouping.of.iter().enumerate() {
         work[part as usize] += u64::from(graph.work[body]);
     }
     let total: u64 = work.iter().sum();
-    work.iter().copied().max().unwrap_or(0) as f64 / total.max(1) as f64
+    work.sort_unstable_by(|a, b| b.cmp(a));
+    let mut load = vec![0u64; threads.max(1) as usize];
+    for part in work {
+        if let Some(least) = load.iter_mut().min() {
+            *least += part;
+        }
+    }
+    load.into_iter().max().unwrap_or(0) as f64 / total.max(1) as f64
 }
 
 /// Rows of the interface: six per body of the side with fewer of them, or the rows themselves where they are fewer.
