@@ -144,7 +144,13 @@ fn main() {
                         let told = if o.converged { "" } else { " (says: not converged)" };
                         println!(
                             "| {case} | {rows} | {} | {} | {:.3} | {:.0} | {} | {} | {:.0e}{told} |",
-                            name, o.cold, o.warm, o.megabytes, o.outer, o.inner, o.residual
+                            name,
+                            if o.cold.is_nan() { String::new() } else { format!("{:.3}", o.cold) },
+                            o.warm,
+                            o.megabytes,
+                            o.outer,
+                            o.inner,
+                            o.residual
                         );
                         found.push((case, k, o));
                     }

@@ -15,12 +15,13 @@ void shine(vec3 tint, vec3 at, vec3 normal) {
 }
 `;
 
-// Beyond the far end of the map nothing is in shadow; coordinates beyond its sides meet its edge, which is never covered.
+// Beyond the map nothing is in shadow.
 const PLAIN_SHADE = `
 uniform highp sampler2D directionalShadowMap[1]; varying vec3 litColor, darkColor, shadowAt;
 vec3 shade() {
   float near = texture2D(directionalShadowMap[0], shadowAt.xy).r;
-  return near < shadowAt.z - 0.0006 && shadowAt.z < 1.0 ? darkColor : litColor;
+  vec3 inside = abs(shadowAt - 0.5);
+  return near < shadowAt.z - 0.0006 && max(inside.x, max(inside.y, inside.z)) < 0.5 ? darkColor : litColor;
 }
 `;
 

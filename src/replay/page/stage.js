@@ -32,7 +32,21 @@ function boundsOf(recording) {
     const { eye, target } = recording.info.camera, distance = Math.hypot(...eye.map((c, k) => c - target[k]));
     if (radius > 1.5 * distance) { radius = distance; centre.splice(0, 3, ...target); }
   }
-  return { centre, half, radius, floor: floorOf(recording, centre[2] - 1.5 * radius) };
+  return { centre, half, radius, shade: shadeOf(recording, centre, radius), floor: floorOf(recording, centre[2] - 1.5 * radius) };
+}
+
+/** How far shadows are drawn around the centre: what stands still casts them too, unless it is huge. */
+function shadeOf(recording, centre, radius) {
+  let reach = 1.15 * radius;
+  const pose = new Float32Array(7);
+  recording.bodies.forEach((body, b) => {
+    if (body.kind !== "fixed" || !recording.pose(0, b, pose)) return;
+    for (const part of body.parts) {
+      if (part.form === "plane" || part.form === "mesh") continue;
+      reach = Math.max(reach, Math.hypot(pose[0] - centre[0], pose[1] - centre[1], pose[2] - centre[2]) + Math.hypot(...part.position) + Math.hypot(...part.size));
+    }
+  });
+  return Math.min(reach, 3 * radius);
 }
 
 /** The lowest that anything reaches, strays below `least` left out: a scene without a floor gets a grid there. */
@@ -130,10 +144,11 @@ class Stage {
   }
 
   aimSun(track) {
-    const { centre, radius } = this.bounds, sun = track.sun, reach = radius * 1.15;
+    const { centre, radius, shade: reach } = this.bounds, sun = track.sun;
     sun.target.position.set(...centre);
-    sun.position.set(centre[0] - 0.5 * radius * 2, centre[1] - 0.62 * radius * 2, centre[2] + 1.15 * radius * 2);
-    Object.assign(sun.shadow.camera, { left: -reach, right: reach, top: reach, bottom: -reach, near: radius * 0.2, far: radius * 6 });
+    const away = 2 * Math.max(radius, 0.75 * reach);
+    sun.position.set(centre[0] - 0.5 * away, centre[1] - 0.62 * away, centre[2] + 1.15 * away);
+    Object.assign(sun.shadow.camera, { left: -reach, right: reach, top: reach, bottom: -reach, near: 0.05 * away, far: 1.5 * away + 2 * reach });
     sun.shadow.mapSize.setScalar(this.software ? 768 : 2048);
     sun.shadow.bias = -0.0006;
     sun.shadow.normalBias = radius * 0.0025;
