@@ -142,14 +142,14 @@ pub struct Settings {
     /// ε: this share of h²K damps the turning of neighbours against each other, which keeps slack chains quiet when they
     /// snap taut; their common swing, and any motion that the step resolves, does not feel it. Default 1, nominal 0.1–1.
     pub stiffness_damping: f64,
-    /// Are rigid rows corrected for the curvature of the coming motion, judged by the present velocity? Costs one evaluation
-    /// of the constraints, where `refine` costs a solve; good for long smooth swings, harmful where chains snap. Default no.
-    pub curvature: bool,
     /// How often a step is solved again because joints would be open by more than `refine_tolerance` after it, this time
     /// along the curve that the bodies take. Default 1, nominal 0–2.
     pub refine: u32,
     /// What a joint may be open by before that (m, or rad). Default 0.5 mm.
     pub refine_tolerance: f64,
+    /// Newton iterations for joints that are surprised: by forces of which the last step knew nothing (a chain snapping
+    /// taut, a blow), or by links that whirl. Default 16; most such steps need three. Zero leaves the surprise in.
+    pub newton: u32,
     /// Iterations of post-step projection (Cline and Pai), which puts the bodies of two-sided joints exactly together after
     /// each step, for mechanisms that must not drift. Each costs about a solve. Default 0, nominal 0–3.
     pub projection: u32,
@@ -196,11 +196,11 @@ impl Default for Settings {
             sleep_time: 0.5,
             impulse_event_threshold: f64::INFINITY,
             integrator: Integrator::Midpoint,
-            geometric_stiffness: 0.4,
-            stiffness_damping: 1.0,
-            curvature: false,
+            geometric_stiffness: 0.5,
+            stiffness_damping: 0.5,
             refine: 1,
             refine_tolerance: 5e-4,
+            newton: 16,
             projection: 0,
             measure: true,
             max_speed: 1e6,

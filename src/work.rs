@@ -50,6 +50,8 @@ pub struct Work {
     pub partition_of: Vec<u32>,
     /// The users' hints by slot.
     pub hints: Vec<Option<u32>>,
+    /// Memory of [`crate::systems::newton`].
+    pub newton: crate::systems::newton::Memory,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }
@@ -72,12 +74,46 @@ pub const NO_ROW: u32 = u32::MAX;
 /// A body on which no row acts.
 pub const NO_ISLAND: u32 = u32::MAX;
 
-/// Evaluates the constraints of one type at the given poses (one a slot) and tells every violation.
-pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &[BodyView], &mut dyn FnMut(Violation)) + Send + Sync>;
+/// Evaluates the constraints of one type at given poses and tells a witness what they write there.
+pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &Question<'_>, &mut dyn Witness) + Send + Sync>;
 
-/// How far a row is off.
+/// Where and how constraints are evaluated.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// One pose a slot, with velocities.
+    pub poses: &'a [BodyView],
+    /// The step (s).
+    pub dt: f64,
+    /// β for constraints that write geometric stiffness; zero asks for none.
+    pub stiffness_share: f64,
+    /// Only constraints on one of these slots, if given.
+    pub only: Option<&'a [bool]>,
+}
+
+impl<'a> Question<'a> {
+    /// Asks for violations only. The step's length only matters for motors and friction, which are not measured.
+    pub fn violations(poses: &'a [BodyView]) -> Question<'a> {
+        Question { poses, dt: 1.0, stiffness_share: 0.0, only: None }
+    }
+}
+
+/// Who is told what constraints write.
+pub trait Witness {
+    /// A row.
+    fn row(&mut self, told: &Told<'_>);
+    /// Geometric stiffness on a slot.
+    fn stiffness(&mut self, _slot: u32, _stiffness: &crate::constraint::Stiffness) {}
+}
+
+impl<F: FnMut(&Told<'_>)> Witness for F {
+    fn row(&mut self, told: &Told<'_>) {
+        self(told);
+    }
+}
+
+/// A row as it would be written at the poses asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Violation {
+pub struct Told<'a> {
     /// Whose row.
     pub entity: Entity,
     /// Which one.
@@ -86,6 +122,21 @@ pub struct Violation {
     pub violation: f64,
     /// Does it count as an error of a joint?
     pub measured: bool,
+    /// w₀ (m/s or rad/s).
+    pub target_velocity: f64,
+    /// Six numbers for each of the constraint's distinct bodies.
+    pub jacobian: &'a [[f64; 6]],
+}
+
+/// How much of a row's violation a step takes back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Closing {
+    /// This share.
+    Share(f64),
+    /// None: the row is about velocity.
+    Velocity,
+    /// As its spring says.
+    Spring,
 }
 
 /// Bodies as dense arrays; the position in them is the body's slot (`BodyIndex`).
@@ -103,6 +154,8 @@ pub struct Bodies {
     pub damping: Vec<Damping>,
     /// Is it out of the simulation?
     pub quarantined: Vec<bool>,
+    /// Velocity without constraints: linear, angular.
+    pub free: Vec<[DVec3; 2]>,
     /// Velocity of the coming step: linear, angular. Input of the solve is the free velocity, output the final one.
     pub velocity: Vec<[DVec3; 2]>,
     /// L + h τ − I ω_free: what the angular momentum has over that of the free velocity (gyroscopic part).
@@ -210,6 +263,10 @@ pub struct Rows {
     pub measured: Vec<bool>,
     /// Is φ to be closed at the end of the step, so that the curvature of the motion counts?
     pub bends: Vec<bool>,
+    /// How much of φ is to be closed.
+    pub closing: Vec<Closing>,
+    /// Impulses of the last step.
+    pub before: Vec<f64>,
     /// λ: the last step's before the solve, this step's after it.
     pub lambda: Vec<f64>,
     /// Label: likewise.
@@ -248,6 +305,8 @@ impl Rows {
         self.key.clear();
         self.measured.clear();
         self.bends.clear();
+        self.closing.clear();
+        self.before.clear();
         self.lambda.clear();
         self.label.clear();
         self.normal_of.clear();
@@ -275,6 +334,8 @@ pub struct Island {
     pub stats: SolveStats,
     /// How far normal impulses ended from those that set the friction bounds (N·s).
     pub friction_shift: f64,
+    /// Was it solved by Newton's method in this step?
+    pub surprised: bool,
     /// How it is cut and solved.
     pub cut: IslandCut,
     /// Memory of the projection, where it is asked for.

@@ -128,7 +128,7 @@ fn add_damping(mass: &mut [f64; 36], momentum: &mut [f64; 6], damping: &([f64; 9
 }
 
 /// The 6×6 mass block of a body, row by row.
-fn mass_block(view: &BodyView) -> [f64; 36] {
+pub(super) fn mass_block(view: &BodyView) -> [f64; 36] {
     let mut block = [0.0; 36];
     let inertia = world_inertia(view);
     for i in 0..3 {
@@ -142,7 +142,7 @@ fn mass_block(view: &BodyView) -> [f64; 36] {
     block
 }
 
-fn times(mass: &[f64; 36], [v, w]: [DVec3; 2]) -> [f64; 6] {
+pub(super) fn times(mass: &[f64; 36], [v, w]: [DVec3; 2]) -> [f64; 6] {
     let x = [v.x, v.y, v.z, w.x, w.y, w.z];
     std::array::from_fn(|i| (0..6).map(|j| mass[6 * i + j] * x[j]).sum())
 }

@@ -8,7 +8,7 @@ use crate::constraint::contact_rows::{
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::{Label, RowKind};
-use crate::work::{Bodies, ConstraintBlock, Island, NO_ROW, Rows};
+use crate::work::{Bodies, Closing, ConstraintBlock, Island, NO_ROW, Rows};
 use glam::DVec3;
 use hecs::Entity;
 
@@ -157,6 +157,8 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, unbounded:
     rows.key.push(row.key);
     rows.measured.push(false);
     rows.bends.push(false);
+    rows.closing.push(Closing::Spring);
+    rows.before.push(0.0);
     rows.lambda.push(row.lambda);
     rows.label.push(label);
     rows.normal_of.push(if friction { normal } else { NO_ROW });

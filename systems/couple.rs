@@ -128,7 +128,7 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     island.cut.iterations = 1;
 }
 
-fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
+pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
     let Island { problem, solver, solution, cut, .. } = island;
     if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
         // One memory of whether pivoting works, whichever way the island is cut; snapshots know the whole's.

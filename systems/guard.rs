@@ -198,6 +198,7 @@ impl Bodies {
         self.force.resize(n, [DVec3::ZERO; 2]);
         self.damping.resize(n, Damping::default());
         self.quarantined.resize(n, false);
+        self.free.resize(n, [DVec3::ZERO; 2]);
         self.velocity.resize(n, [DVec3::ZERO; 2]);
         self.angular_momentum.resize(n, DVec3::ZERO);
         self.asleep.clear();

@@ -3,6 +3,7 @@
 use super::gather::world_inertia;
 use crate::components::BodyKind;
 use crate::schedule::Step;
+use crate::work::{Question, Told};
 
 /// Energies of all bodies, and how far joints are open after the step.
 pub fn measure_step(step: &mut Step<'_>) {
@@ -28,7 +29,8 @@ fn measure_joints(step: &mut Step<'_>) {
     let mut gauges = std::mem::take(&mut step.work.gauges);
     for gauge in &mut gauges {
         let bodies = &step.work.bodies;
-        gauge(step.world, bodies, &bodies.view, &mut |row| {
+        let question = Question::violations(&bodies.view);
+        gauge(step.world, bodies, &question, &mut |row: &Told<'_>| {
             if row.measured {
                 count += 1;
                 squares += row.violation * row.violation;

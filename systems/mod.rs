@@ -26,7 +26,6 @@ pub mod assemble;
 pub mod collide;
 pub mod contacts;
 pub mod couple;
-pub mod curvature;
 pub mod drift;
 pub mod events;
 pub mod forces;
@@ -39,6 +38,7 @@ pub mod integrate;
 pub mod joint_forces;
 pub mod measure;
 pub mod motion;
+pub mod newton;
 pub mod parallel;
 pub mod partition;
 pub mod project;
@@ -72,7 +72,6 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Partition, "partition", partition::partition_bodies) // §6, Alg. 2
         .stage(Assemble, "stiffness", stiffness::sum_stiffness) // 000 §3, [Tournier et al. 2015]
-        .stage(Assemble, "curvature", curvature::look_ahead)
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8), (13)–(15)
         .stage(Factor, "load", couple::load_partitions) // §4.2
         .repeat_until(
@@ -86,6 +85,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(IndexSets, "collect", solve::collect_impulses)
         .stage(IndexSets, "look ahead", collide::look_ahead)
         .stage(IndexSets, "show partitions", partition::show_partitions)
+        .stage(Integrate, "newton", newton::solve_surprised_islands)
         .stage(Integrate, "refine", refine::solve_along_the_curve)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)

@@ -3,10 +3,10 @@
 //! Displacements δ of least M-norm with J δ = −φ, by Newton with the step's own J: M δ = Jᵀ μ, J δ + C μ = −φ. One-sided rows
 //! and contacts stay out; velocities are not touched.
 
-use super::curvature::find;
+use super::rows::find;
 use super::integrate::turned;
 use crate::schedule::Step;
-use crate::work::{Island, Rows};
+use crate::work::{Island, Question, Rows, Told};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -41,8 +41,8 @@ fn violations(step: &mut Step<'_>) -> Vec<f64> {
     let mut gauges = std::mem::take(&mut step.work.gauges);
     let (bodies, rows, mut block) = (&step.work.bodies, &step.work.rows, 0);
     for gauge in &mut gauges {
-        gauge(step.world, bodies, &bodies.view, &mut |told| {
-            if let Some(i) = find(rows, &mut block, &told).filter(|&i| rows.bends[i]) {
+        gauge(step.world, bodies, &Question::violations(&bodies.view), &mut |told: &Told<'_>| {
+            if let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) {
                 out[i] = told.violation;
             }
         });

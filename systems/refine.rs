@@ -4,13 +4,13 @@
 //! just found, φ₁ + ½(φ₂ − φ₀) goes into d and the islands whose joints would be open are solved once more: Newton on the
 //! joints' closing, with the same J. Nothing is foretold from the last step, so nothing can be driven by it.
 
-use super::curvature::find;
+use super::rows::find;
 use super::drift::fly;
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::{Bodies, Island, Rows};
+use crate::work::{Bodies, Island, Question, Rows, Told};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let (shift, open) = openings(step);
         let work = &mut *step.work;
         let (dt, tolerance) = (step.dt, step.settings.refine_tolerance);
-        let again = |island: &Island| island.rows.iter().any(|&i| open[i as usize] > tolerance);
+        let again = |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
         work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
             for (k, &i) in island.rows.iter().enumerate() {
                 island.problem.d[k] += shift[i as usize] / dt;
@@ -59,7 +59,7 @@ fn quadratic(m: &[f64; 36], v: &[f64]) -> f64 {
     (0..36).map(|k| v[k / 6] * m[k] * v[k % 6]).sum()
 }
 
-fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
+pub(super) fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
     for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact(6)) {
         bodies.velocity[slot as usize] = [DVec3::new(v[0], v[1], v[2]), DVec3::new(v[3], v[4], v[5])];
     }
@@ -84,8 +84,8 @@ fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
         poses.iter_mut().for_each(|view| fly(view, part * dt));
         let mut block = 0;
         for gauge in &mut gauges {
-            gauge(step.world, bodies, &poses, &mut |told| {
-                let Some(i) = find(rows, &mut block, &told).filter(|&i| rows.bends[i]) else { return };
+            gauge(step.world, bodies, &Question::violations(&poses), &mut |told: &Told<'_>| {
+                let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) else { return };
                 let weight = weight * resolved(bodies, rows, block, dt);
                 shift[i] += weight * told.violation;
                 if pass == 0 {
@@ -114,7 +114,7 @@ fn resolved(bodies: &Bodies, rows: &Rows, block: usize, dt: f64) -> f64 {
     1.0 - noise.fold(1.0, f64::min)
 }
 
-fn with_new_velocity(bodies: &Bodies, slot: usize) -> BodyView {
+pub(super) fn with_new_velocity(bodies: &Bodies, slot: usize) -> BodyView {
     let mut view = bodies.view[slot];
     if bodies.is_dynamic(slot as u32) {
         [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot];

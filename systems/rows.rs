@@ -7,7 +7,7 @@ use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, ConstraintBlock, Gauge, NO_ROW, Rows, Violation};
+use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step.
@@ -64,22 +64,36 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
 /// Tells how far the constraints of type `T` are violated at the given poses, in creation order.
 pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
     let mut scratch = Scratch::<N>::default();
-    Box::new(move |world, bodies, poses, tell| {
+    Box::new(move |world, bodies, question, witness| {
         scratch.list::<T>(world);
         let mut query = world.query::<(&T, &RowImpulses)>();
         let constraints = query.view();
         for &(_, entity) in &scratch.order {
             let Some((constraint, last)) = constraints.get(entity) else { continue };
             let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
+            if question.only.is_some_and(|only| !slots.iter().any(|&s| only[s as usize])) {
+                continue;
+            }
             scratch.rows.clear();
             scratch.stiffness.clear();
-            let views = slots.map(|s| &poses[s as usize]);
-            // The step's length only matters for motors and friction, which are not measured.
-            constraint
-                .write_rows(views, &mut RowWriter::new(1.0, last, &mut scratch.rows, &mut scratch.stiffness));
+            let views = slots.map(|s| &question.poses[s as usize]);
+            let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
+                .with_stiffness_share(question.stiffness_share);
+            constraint.write_rows(views, &mut writer);
             for row in &scratch.rows {
-                let (key, violation, measured) = (row.key, row.violation, is_measured(row));
-                tell(Violation { entity, key, violation, measured });
+                scratch.jacobian.clear();
+                scratch.jacobian.extend(merged(row, &slots));
+                witness.row(&Told {
+                    entity,
+                    key: row.key,
+                    violation: row.violation,
+                    measured: is_measured(row),
+                    target_velocity: row.target_velocity,
+                    jacobian: &scratch.jacobian,
+                });
+            }
+            for (k, stiffness) in &scratch.stiffness {
+                witness.stiffness(slots[*k], stiffness);
             }
         }
     })
@@ -90,11 +104,12 @@ struct Scratch<const N: usize> {
     order: Vec<(u64, Entity)>,
     rows: Vec<Row<N>>,
     stiffness: Vec<(usize, Stiffness)>,
+    jacobian: Vec<[f64; 6]>,
 }
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
-        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new() }
+        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new(), jacobian: Vec::new() }
     }
 }
 
@@ -181,10 +196,7 @@ impl<const N: usize> Written<'_, N> {
         out.body.extend(distinct(&self.slots).map(|(_, slot)| slot));
         for row in self.rows {
             let Discrete { compliance, d } = discretise(row, settings, dt);
-            for (first, _) in distinct(&self.slots) {
-                let parts = row.jacobian.iter().zip(&self.slots).filter(|(_, s)| **s == self.slots[first]);
-                out.jacobian.push(parts.fold(Twist::ZERO, |sum, (t, _)| sum + *t).to_array());
-            }
+            out.jacobian.extend(merged(row, &self.slots));
             out.violation.push(row.violation);
             out.compliance.push(compliance);
             out.d.push(d);
@@ -194,8 +206,10 @@ impl<const N: usize> Written<'_, N> {
             out.key.push(row.key);
             out.measured.push(is_measured(row));
             out.bends.push(bends(row));
+            out.closing.push(closing(row, settings));
             let last = self.last.0.iter().find(|r| r.key == row.key);
             out.lambda.push(last.map_or(0.0, |r| r.lambda));
+            out.before.push(last.map_or(0.0, |r| r.lambda));
             out.label.push(last.map_or(Label::Free, |r| r.label));
             out.normal_of.push(NO_ROW);
             out.friction.push(0.0);
@@ -209,6 +223,34 @@ impl<const N: usize> Written<'_, N> {
 /// The slots of a constraint without repetitions, each with its first place: a block may carry two sheaves of one rope.
 fn distinct<const N: usize>(slots: &[u32; N]) -> impl Iterator<Item = (usize, u32)> + '_ {
     slots.iter().copied().enumerate().filter(|&(k, slot)| !slots[..k].contains(&slot))
+}
+
+/// A row's Jacobian by distinct body.
+fn merged<'a, const N: usize>(row: &'a Row<N>, slots: &'a [u32; N]) -> impl Iterator<Item = [f64; 6]> + 'a {
+    distinct(slots).map(move |(_, slot)| {
+        let parts = row.jacobian.iter().zip(slots).filter(|(_, s)| **s == slot);
+        parts.fold(Twist::ZERO, |sum, (t, _)| sum + *t).to_array()
+    })
+}
+
+/// The row that was told about, and its block. Constraints are told in the order in which they wrote their rows;
+/// `block` remembers how far that is.
+pub(super) fn find(rows: &Rows, block: &mut usize, told: &Told<'_>) -> Option<usize> {
+    let ahead = rows.blocks[*block..].iter().position(|b| b.entity == told.entity)?;
+    *block += ahead;
+    let first = rows.blocks[*block].row as usize;
+    let mut range = first..first + rows.blocks[*block].rows as usize;
+    range.find(|&i| rows.key[i] == told.key)
+}
+
+fn closing<const N: usize>(row: &Row<N>, settings: &Settings) -> Closing {
+    match row.softness {
+        Softness::Rigid if row.bounds == Bounds::BOTH => Closing::Share(settings.joint_correction),
+        Softness::Rigid => Closing::Share(settings.stop_correction),
+        Softness::Compliant { correction, .. } => Closing::Share(correction),
+        Softness::Spring { .. } => Closing::Spring,
+        Softness::Velocity { .. } => Closing::Velocity,
+    }
 }
 
 /// Does the curvature of the motion count in this row? It does where a violation is to be closed at the end of the step.

@@ -86,7 +86,7 @@ fn add_damping(
     }
 }
 
-fn add(sum: &mut [f64; 36], s: &Stiffness) {
+pub(super) fn add(sum: &mut [f64; 36], s: &Stiffness) {
     for i in 0..3 {
         for j in 0..3 {
             sum[6 * i + j] += s.linear.col(j)[i];
@@ -98,7 +98,7 @@ fn add(sum: &mut [f64; 36], s: &Stiffness) {
 }
 
 /// Replaces a symmetric matrix by its positive part, by cyclic Jacobi rotations.
-fn cut_negative(k: &mut [f64; 36]) {
+pub(super) fn cut_negative(k: &mut [f64; 36]) {
     let mut vectors = [0.0; 36];
     for i in 0..6 {
         vectors[7 * i] = 1.0;

@@ -1,0 +1,324 @@
+//! Newton's method for islands whose joints are surprised.
+//!
+//! The step takes directions of joint forces from the middle pose, and their geometric stiffness from the forces of the last
+//! step. That is one Newton iteration of an implicit midpoint step, and where forces change little it is as good as
+//! many. It is not when a slack chain snaps taut or a load is struck: the stiffness of a step ago says nothing about
+//! the force of now, light links are thrown about, and each closing of their joints tugs at the load until it flies.
+//!
+//! For such islands the step is solved implicitly, for the velocity v⁺ whose joints are closed at the **next** middle pose B
+//! under forces that act at the pose A half-way there:
+//!
+//! ```text
+//!     M (v⁺ − v) = h f + J(A)ᵀ λ ,      φ(B) = 0 ,      A = Q ⊕ ½h v⁺ ,   B = Q ⊕ h v⁺
+//! ```
+//!
+//! A chord's slope is that of its middle: h J(A) v⁺ = φ(B) − φ(Q) = 0, so joints do no work on v⁺ and the island loses
+//! ½|v⁺ − v|² of kinetic energy, whatever the forces, the masses and the step: nothing can be whirled up. In a smooth swing
+//! that loss would be felt (0.7 m of 10 m on a 20 m chain in 10 s), which is why only surprised islands are solved so.
+//!
+//! Each iteration is one solve of the step's own form: (M + ½h²K(λ)) v⁺ with ½h²K v⁺ᵏ on the right, so that K only helps to
+//! arrive. An iteration turns no body by more than [`MAX_TURN`]; unbounded ones go round in circles.
+
+use super::assemble::{mass_block, times};
+use super::couple::solve_once;
+use super::drift::fly;
+use super::integrate::store_impulses;
+use super::refine::{bring_back, with_new_velocity};
+use super::rows::find;
+use super::stiffness::{add, cut_negative};
+use crate::constraint::{BodyView, Stiffness};
+use crate::schedule::Step;
+use crate::settings::Integrator;
+use crate::work::{Bodies, Closing, ConstraintBlock, Island, Question, Rows, Told, Witness, Work};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Greatest turn of a body in one iteration (rad).
+const MAX_TURN: f64 = 0.7;
+
+/// A joint is surprised when its force grows by more than this factor from one step to the next. In the fastest swings
+/// measured (a chain released horizontally) it is two, and the β = ½ of the regular step is stable up to just that.
+const MAX_GROWTH: f64 = 3.0;
+
+/// A joint between bodies that are both stiff is surprised when they turn against each other by more than this in a step
+/// (rad). Links of a swinging chain, which turn together, stay below a third of it.
+const MAX_BEND: f64 = 0.05;
+
+/// A body is stiff where (hω)² of a joint's force on it is beyond this.
+const STIFF: f64 = 1.0;
+
+/// Closed to this (m or rad), iterations end: a tenth of the millimetre that joints are to hold.
+const CLOSED: f64 = 1e-4;
+
+/// Greatest opening that one iteration tries to close (m or rad).
+const MAX_CLOSING: f64 = 0.05;
+
+/// Buffers, kept from step to step.
+#[derive(Default)]
+pub struct Memory {
+    half: Vec<BodyView>,
+    end: Vec<BodyView>,
+    stiffness: Vec<[f64; 36]>,
+    violation: Vec<f64>,
+    chosen: Vec<bool>,
+}
+
+/// Solves islands implicitly whose joints are surprised.
+pub fn solve_surprised_islands(step: &mut Step<'_>) {
+    let work = &mut *step.work;
+    let (dt, bodies, rows) = (step.dt, &work.bodies, &work.rows);
+    let wanted = step.settings.newton > 0 && step.settings.integrator == Integrator::Midpoint;
+    work.islands.par_iter_mut().for_each(|i| i.surprised = wanted && is_surprised(i, bodies, rows, dt));
+    if !work.islands.iter().any(|i| i.surprised) {
+        return;
+    }
+    let mut memory = std::mem::take(&mut work.newton);
+    memory.choose(work);
+    for iteration in 0..step.settings.newton {
+        memory.look_ahead(step);
+        let open = memory.gauge(step, true);
+        if iteration > 0 && open <= CLOSED {
+            break;
+        }
+        // Constraints read the forces behind their geometric stiffness from where the last step's are kept.
+        store_impulses(step);
+        memory.gauge(step, false);
+        iterate(step, &memory);
+    }
+    step.work.newton = memory;
+}
+
+/// Does one of the island's joints carry a force, or turn, in a way that the last step's forces do not foretell?
+fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool {
+    island.blocks.iter().any(|&b| {
+        let block = &rows.blocks[b as usize];
+        let range = block.row as usize..(block.row + block.rows) as usize;
+        if !range.clone().any(|i| rows.bends[i]) {
+            return false;
+        }
+        let size = |l: &[f64]| range.clone().filter(|&i| rows.bends[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt();
+        let (now, before) = (size(&rows.lambda), size(&rows.before));
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        let stiff = |k: usize| is_stiff(block, k, now, bodies, rows, dt);
+        let all = |mut slots: std::ops::Range<usize>, body: &[u32]| {
+            slots.all(|k| !bodies.is_dynamic(body[k]) || stiff(k))
+        };
+        let grown = now > MAX_GROWTH * before && (0..slots.len()).any(stiff);
+        grown || (dt * bend(slots, bodies) > MAX_BEND && all(0..slots.len(), slots))
+    })
+}
+
+/// Does a force of this impulse at the block's arms turn a body much faster than the step resolves?
+fn is_stiff(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, rows: &Rows, dt: f64) -> bool {
+    let slot = rows.body[block.body as usize + k];
+    if !bodies.is_dynamic(slot) {
+        return false;
+    }
+    let view = &bodies.view[slot as usize];
+    let inertia = (view.inertia.x_axis.x + view.inertia.y_axis.y + view.inertia.z_axis.z) / 3.0;
+    // Three rows along the axes at an arm r have the angular parts r × e, of which the squares sum to 2r².
+    let mut squares = 0.0;
+    for row in 0..block.rows.min(3) {
+        let j = &rows.jacobian[(block.entry + row * block.bodies) as usize + k];
+        squares += j[3] * j[3] + j[4] * j[4] + j[5] * j[5];
+    }
+    dt * impulse * (0.5 * squares).sqrt() > STIFF * inertia
+}
+
+/// Greatest angular velocity between two bodies of a block (rad/s).
+fn bend(slots: &[u32], bodies: &Bodies) -> f64 {
+    let w = |s: u32| bodies.velocity[s as usize][1];
+    slots.windows(2).map(|s| (w(s[0]) - w(s[1])).length()).fold(0.0, f64::max)
+}
+
+impl Memory {
+    fn choose(&mut self, work: &Work) {
+        self.chosen.clear();
+        self.chosen.resize(work.bodies.len(), false);
+        for island in work.islands.iter().filter(|i| i.surprised) {
+            island.bodies.iter().for_each(|&slot| self.chosen[slot as usize] = true);
+        }
+    }
+
+    /// Poses A and B for the velocity as it is now.
+    fn look_ahead(&mut self, step: &Step<'_>) {
+        let (bodies, half) = (&step.work.bodies, 0.5 * step.dt);
+        self.half.clear();
+        self.half.extend((0..bodies.len()).map(|slot| with_new_velocity(bodies, slot)));
+        for (view, _) in self.half.iter_mut().zip(&self.chosen).filter(|(v, c)| **c || !v.is_dynamic()) {
+            fly(view, half);
+        }
+        self.end.clone_from(&self.half);
+        for (view, _) in self.end.iter_mut().zip(&self.chosen).filter(|(v, c)| **c || !v.is_dynamic()) {
+            fly(view, half);
+        }
+    }
+
+    /// Evaluates the chosen constraints: violations at B, or everything else at A. Returns the largest opening of a
+    /// two-sided rigid row.
+    fn gauge(&mut self, step: &mut Step<'_>, at_end: bool) -> f64 {
+        let mut gauges = std::mem::take(&mut step.work.gauges);
+        let Work { bodies, rows, .. } = &mut *step.work;
+        let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
+        let question =
+            Question { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()) };
+        let mut open = 0.0f64;
+        if at_end {
+            self.violation.clear();
+            self.violation.resize(rows.len(), 0.0);
+            let mut block = 0;
+            for gauge in &mut gauges {
+                gauge(step.world, bodies, &question, &mut |told: &Told<'_>| {
+                    let Some(i) = find(rows, &mut block, told) else { return };
+                    self.violation[i] = told.violation;
+                    if rows.bends[i] {
+                        open = open.max(told.violation.abs());
+                    }
+                });
+            }
+        } else {
+            self.stiffness.clear();
+            self.stiffness.resize(bodies.len(), [0.0; 36]);
+            let stiffness = &mut self.stiffness;
+            let mut rewrite =
+                Rewrite { rows, bodies, stiffness, violation: &self.violation, dt: step.dt, block: 0 };
+            for gauge in &mut gauges {
+                gauge(step.world, bodies, &question, &mut rewrite);
+            }
+        }
+        step.work.gauges = gauges;
+        open
+    }
+}
+
+/// Takes J and d at A into the rows.
+struct Rewrite<'a> {
+    rows: &'a mut Rows,
+    bodies: &'a Bodies,
+    stiffness: &'a mut [[f64; 36]],
+    violation: &'a [f64],
+    dt: f64,
+    block: usize,
+}
+
+impl Witness for Rewrite<'_> {
+    fn row(&mut self, told: &Told<'_>) {
+        let Some(i) = find(self.rows, &mut self.block, told) else { return };
+        if self.rows.closing[i] == Closing::Spring {
+            return;
+        }
+        let block = &self.rows.blocks[self.block];
+        let first = block.entry as usize + (i - block.row as usize) * block.bodies as usize;
+        self.rows.jacobian[first..first + told.jacobian.len()].copy_from_slice(told.jacobian);
+        let slots = &self.rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        self.rows.d[i] = match self.rows.closing[i] {
+            // φ(B) at the velocity sought is φ(B) at the present one and h J times the difference; what the row does
+            // not correct in a step stays open.
+            Closing::Share(share) => {
+                let open = self.violation[i] - (1.0 - share) * violated(self.rows, i);
+                open.clamp(-MAX_CLOSING, MAX_CLOSING) / self.dt - speed(told.jacobian, slots, self.bodies)
+                    - told.target_velocity
+            }
+            _ => -told.target_velocity,
+        };
+    }
+
+    fn stiffness(&mut self, slot: u32, stiffness: &Stiffness) {
+        add(&mut self.stiffness[slot as usize], stiffness);
+    }
+}
+
+/// By how much a row was violated at the start of the step; a one-sided row on its slack side was not.
+fn violated(rows: &Rows, i: usize) -> f64 {
+    let phi = rows.violation[i];
+    let slack = (rows.lo[i] == 0.0 && phi > 0.0) || (rows.hi[i] == 0.0 && phi < 0.0);
+    if slack { 0.0 } else { phi }
+}
+
+/// J v⁺ with the velocities as they are now.
+fn speed(jacobian: &[[f64; 6]], slots: &[u32], bodies: &Bodies) -> f64 {
+    let parts = jacobian.iter().zip(slots).map(|(j, &slot)| {
+        let [v, w] = bodies.velocity[slot as usize];
+        DVec3::new(j[0], j[1], j[2]).dot(v) + DVec3::new(j[3], j[4], j[5]).dot(w)
+    });
+    parts.sum()
+}
+
+/// One solve of every surprised island with what was found at A and B.
+fn iterate(step: &mut Step<'_>, memory: &Memory) {
+    let (dt, settings) = (step.dt, step.settings);
+    let Work { islands, bodies, rows, .. } = &mut *step.work;
+    let (b, r) = (&*bodies, &*rows);
+    islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
+        load_masses(island, b, &memory.stiffness, dt);
+        load_rows(island, b, r);
+        let before = island.stats;
+        island.stats = solve_once(island, settings);
+        island.stats.factorizations += before.factorizations;
+        limit_turn(island, b, dt);
+    });
+    for island in islands.iter().filter(|i| i.surprised) {
+        bring_back(island, bodies, rows);
+    }
+}
+
+/// M + ½h²K and M v_free + ½h²K v⁺ᵏ.
+fn load_masses(island: &mut Island, bodies: &Bodies, stiffness: &[[f64; 36]], dt: f64) {
+    let share = 0.5 * dt * dt;
+    for (k, &slot) in island.bodies.iter().enumerate() {
+        let slot = slot as usize;
+        let mut mass = mass_block(&bodies.view[slot]);
+        let mut momentum = times(&mass, bodies.free[slot]);
+        let mut stiffness = stiffness[slot];
+        cut_negative(&mut stiffness);
+        let kv = times(&stiffness, bodies.velocity[slot]);
+        mass.iter_mut().zip(&stiffness).for_each(|(m, k)| *m += share * k);
+        momentum.iter_mut().zip(kv).for_each(|(p, kv)| *p += share * kv);
+        (island.problem.mass[k], island.problem.momentum[k]) = (mass, momentum);
+    }
+}
+
+/// J and d of the rows that were written anew, fixed and kinematic bodies moved into d.
+fn load_rows(island: &mut Island, bodies: &Bodies, rows: &Rows) {
+    let problem = &mut island.problem;
+    for (&b, to) in island.blocks.iter().zip(&problem.blocks) {
+        let block = &rows.blocks[b as usize];
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        for row in 0..block.rows {
+            let i = (block.row + row) as usize;
+            if rows.closing[i] == Closing::Spring {
+                continue;
+            }
+            let mut d = rows.d[i];
+            let mut at = (to.entry + 6 * row * to.bodies) as usize;
+            for (k, &slot) in slots.iter().enumerate() {
+                let j = &rows.jacobian[(block.entry + row * block.bodies) as usize + k];
+                if bodies.is_dynamic(slot) {
+                    problem.jacobian[at..at + 6].copy_from_slice(j);
+                    at += 6;
+                } else {
+                    d += speed(std::slice::from_ref(j), &[slot], bodies);
+                }
+            }
+            problem.d[(to.row + row) as usize] = d;
+        }
+    }
+}
+
+/// Goes only as far towards the new velocity as [`MAX_TURN`] allows.
+fn limit_turn(island: &mut Island, bodies: &Bodies, dt: f64) {
+    let change = |slot: u32, v: &[f64]| DVec3::new(v[3], v[4], v[5]) - bodies.velocity[slot as usize][1];
+    let members = island.bodies.iter().zip(island.solution.v.chunks_exact(6));
+    let turn = members.map(|(&slot, v)| dt * change(slot, v).length()).fold(0.0, f64::max);
+    // Also where the solve failed and the turn is not a number.
+    if turn <= MAX_TURN {
+        return;
+    }
+    let share = if turn.is_finite() { MAX_TURN / turn } else { 0.0 };
+    for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact_mut(6)) {
+        let [a, b] = bodies.velocity[slot as usize];
+        for (v, old) in v.iter_mut().zip([a.x, a.y, a.z, b.x, b.y, b.z]) {
+            *v = if share > 0.0 { old + share * (*v - old) } else { old };
+        }
+    }
+}
