@@ -137,10 +137,10 @@ pub struct Settings {
     pub integrator: Integrator,
     /// β: this share of h²K, K the geometric stiffness of constraint forces, is added to the mass blocks. Above ¼ the
     /// transverse swing of a taut light chain is stable whatever its tension; what is beyond ¼ is for tension that
-    /// grows from one step to the next. Zero leaves it out. Default 0.4, nominal 0.3–0.5.
+    /// grows from one step to the next. Zero leaves it out. Default 0.5, nominal 0.3–0.6.
     pub geometric_stiffness: f64,
     /// ε: this share of h²K damps the turning of neighbours against each other, which keeps slack chains quiet when they
-    /// snap taut; their common swing, and any motion that the step resolves, does not feel it. Default 1, nominal 0.1–1.
+    /// snap taut; their common swing, and any motion that the step resolves, does not feel it. Default 0.5, nominal 0.1–1.
     pub stiffness_damping: f64,
     /// How often a step is solved again because joints would be open by more than `refine_tolerance` after it, this time
     /// along the curve that the bodies take. Default 1, nominal 0–2.

@@ -336,6 +336,8 @@ pub struct Island {
     pub friction_shift: f64,
     /// Was it solved by Newton's method in this step?
     pub surprised: bool,
+    /// Bounds and sides of its rows, while a solve leaves them aside (see [`crate::systems::again`]).
+    pub bounds: Vec<(f64, f64, crate::solver::Label)>,
     /// How it is cut and solved.
     pub cut: IslandCut,
     /// Memory of the projection, where it is asked for.

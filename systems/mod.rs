@@ -22,6 +22,7 @@
 //! A system is a `fn(&mut Step)`. The runner times each under its name. Users put their own into any stage with
 //! `Physics::add_system`; *forces* and *rows* are made for that.
 
+pub mod again;
 pub mod assemble;
 pub mod collide;
 pub mod contacts;

@@ -19,16 +19,17 @@
 //! Each iteration is one solve of the step's own form: (M + ½h²K(λ)) v⁺ with ½h²K v⁺ᵏ on the right, so that K only helps to
 //! arrive. An iteration turns no body by more than [`MAX_TURN`]; unbounded ones go round in circles.
 
+use super::again::{contradicts, freeze, has_sides, thaw};
 use super::assemble::{mass_block, times};
 use super::couple::solve_once;
 use super::drift::fly;
 use super::integrate::store_impulses;
-use super::refine::{bring_back, with_new_velocity};
+use super::refine::{bring_back, factorizations, with_new_velocity};
 use super::rows::find;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
-use crate::settings::Integrator;
+use crate::settings::{Integrator, Settings};
 use crate::work::{Bodies, Closing, ConstraintBlock, Island, Question, Rows, Told, Witness, Work};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -49,6 +50,9 @@ const STIFF: f64 = 1.0;
 
 /// Closed to this (m or rad), iterations end: a tenth of the millimetre that joints are to hold.
 const CLOSED: f64 = 1e-4;
+
+/// So many iterations without getting closer end it where contacts or stops may be in the way.
+const PATIENCE: u32 = 4;
 
 /// Greatest opening that one iteration tries to close (m or rad).
 const MAX_CLOSING: f64 = 0.05;
@@ -72,20 +76,46 @@ pub fn solve_surprised_islands(step: &mut Step<'_>) {
     if !work.islands.iter().any(|i| i.surprised) {
         return;
     }
+    let before = factorizations(&work.islands);
     let mut memory = std::mem::take(&mut work.newton);
     memory.choose(work);
+    let sided = work.islands.iter().any(|i| i.surprised && has_sides(i));
+    work.islands.par_iter_mut().filter(|i| i.surprised).for_each(freeze);
+    let mut least = f64::INFINITY;
+    let mut idle = 0;
     for iteration in 0..step.settings.newton {
         memory.look_ahead(step);
         let open = memory.gauge(step, true);
-        if iteration > 0 && open <= CLOSED {
+        if iteration > 0 && (open <= CLOSED || sided && idle >= PATIENCE) {
             break;
         }
+        idle = if open < 0.9 * least { 0 } else { idle + 1 };
+        least = least.min(open);
         // Constraints read the forces behind their geometric stiffness from where the last step's are kept.
         store_impulses(step);
         memory.gauge(step, false);
         iterate(step, &memory);
     }
     step.work.newton = memory;
+    decide_again(step);
+    step.report.factorizations += factorizations(&step.work.islands) - before;
+}
+
+/// While Newton's method follows the joints, contacts, stops and ropes keep their sides: each iteration is one linear solve.
+/// Afterwards they are decided once more, where that contradicts.
+fn decide_again(step: &mut Step<'_>) {
+    let (dt, settings) = (step.dt, step.settings);
+    let Work { islands, bodies, rows, .. } = &mut *step.work;
+    let b = &*bodies;
+    islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
+        thaw(island);
+        if contradicts(island) {
+            solve_island(island, b, settings, dt);
+        }
+    });
+    for island in islands.iter().filter(|i| i.surprised) {
+        bring_back(island, bodies, rows);
+    }
 }
 
 /// Does one of the island's joints carry a force, or turn, in a way that the last step's forces do not foretell?
@@ -96,15 +126,14 @@ fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool 
         if !range.clone().any(|i| rows.bends[i]) {
             return false;
         }
-        let size = |l: &[f64]| range.clone().filter(|&i| rows.bends[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt();
+        let size =
+            |l: &[f64]| range.clone().filter(|&i| rows.bends[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt();
         let (now, before) = (size(&rows.lambda), size(&rows.before));
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         let stiff = |k: usize| is_stiff(block, k, now, bodies, rows, dt);
-        let all = |mut slots: std::ops::Range<usize>, body: &[u32]| {
-            slots.all(|k| !bodies.is_dynamic(body[k]) || stiff(k))
-        };
+        let all_stiff = || (0..slots.len()).all(|k| !bodies.is_dynamic(slots[k]) || stiff(k));
         let grown = now > MAX_GROWTH * before && (0..slots.len()).any(stiff);
-        grown || (dt * bend(slots, bodies) > MAX_BEND && all(0..slots.len(), slots))
+        grown || (dt * bend(slots, bodies) > MAX_BEND && all_stiff())
     })
 }
 
@@ -216,7 +245,8 @@ impl Witness for Rewrite<'_> {
             // not correct in a step stays open.
             Closing::Share(share) => {
                 let open = self.violation[i] - (1.0 - share) * violated(self.rows, i);
-                open.clamp(-MAX_CLOSING, MAX_CLOSING) / self.dt - speed(told.jacobian, slots, self.bodies)
+                open.clamp(-MAX_CLOSING, MAX_CLOSING) / self.dt
+                    - speed(told.jacobian, slots, self.bodies)
                     - told.target_velocity
             }
             _ => -told.target_velocity,
@@ -252,14 +282,18 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
     islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
         load_masses(island, b, &memory.stiffness, dt);
         load_rows(island, b, r);
-        let before = island.stats;
-        island.stats = solve_once(island, settings);
-        island.stats.factorizations += before.factorizations;
-        limit_turn(island, b, dt);
+        solve_island(island, b, settings, dt);
     });
     for island in islands.iter().filter(|i| i.surprised) {
         bring_back(island, bodies, rows);
     }
+}
+
+fn solve_island(island: &mut Island, bodies: &Bodies, settings: &Settings, dt: f64) {
+    let before = island.stats;
+    island.stats = solve_once(island, settings);
+    island.stats.factorizations += before.factorizations;
+    limit_turn(island, bodies, dt);
 }
 
 /// M + ½h²K and M v_free + ½h²K v⁺ᵏ.

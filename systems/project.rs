@@ -3,8 +3,8 @@
 //! Displacements δ of least M-norm with J δ = −φ, by Newton with the step's own J: M δ = Jᵀ μ, J δ + C μ = −φ. One-sided rows
 //! and contacts stay out; velocities are not touched.
 
-use super::rows::find;
 use super::integrate::turned;
+use super::rows::find;
 use crate::schedule::Step;
 use crate::work::{Island, Question, Rows, Told};
 use glam::DVec3;

@@ -4,8 +4,9 @@
 //! just found, φ₁ + ½(φ₂ − φ₀) goes into d and the islands whose joints would be open are solved once more: Newton on the
 //! joints' closing, with the same J. Nothing is foretold from the last step, so nothing can be driven by it.
 
-use super::rows::find;
+use super::again::solve_again;
 use super::drift::fly;
+use super::rows::find;
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
@@ -22,30 +23,37 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
     for _ in 0..step.settings.refine {
         let (shift, open) = openings(step);
         let work = &mut *step.work;
-        let (dt, tolerance) = (step.dt, step.settings.refine_tolerance);
-        let again = |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
+        let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.refine_tolerance);
+        let again =
+            |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
+        let before = factorizations(&work.islands);
         work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
             for (k, &i) in island.rows.iter().enumerate() {
                 island.problem.d[k] += shift[i as usize] / dt;
             }
-            let before = (island.solution.clone(), energy(island));
-            let stats = island.solver.solve(&island.problem, &mut island.solution);
+            let before = (island.solution.clone(), island.stats, energy(island));
+            solve_again(island, settings);
             // Closing joints by a millimetre takes next to no energy. Where it seems to take much, the joints cannot be
             // closed (a chain torn by a blow), and following them would only throw the bodies about.
-            if stats.converged && energy(island) <= 1.5 * before.1 {
-                island.stats = stats;
-            } else {
-                island.solution = before.0;
+            if !island.stats.converged || energy(island) > 1.5 * before.2 {
+                let spent = island.stats.factorizations;
+                (island.solution, island.stats) = (before.0, before.1);
+                island.stats.factorizations = spent;
             }
         });
         for island in work.islands.iter().filter(|i| again(i)) {
             bring_back(island, &mut work.bodies, &mut work.rows);
-            step.report.factorizations += island.stats.factorizations;
         }
+        step.report.factorizations += factorizations(&work.islands) - before;
         if !work.islands.iter().any(again) {
             return;
         }
     }
+}
+
+/// Factorizations of the step so far.
+pub(super) fn factorizations(islands: &[Island]) -> u32 {
+    islands.iter().map(|i| i.stats.factorizations).sum()
 }
 
 /// Kinetic energy of an island's velocities, in the metric of its problem.

@@ -72,6 +72,34 @@ pub fn chain(links: usize, link_mass: f64, load_mass: f64) -> Loaded {
     scene
 }
 
+/// A chain of 0.2 m rods, hanging straight with its load struck to `velocity`.
+pub fn struck(links: usize, link_mass: f64, load_mass: f64, velocity: DVec3) -> Loaded {
+    let mut scene = hanging(links, link_mass, load_mass, 0.0);
+    if let Ok(mut v) = scene.world.get::<&mut LinearVelocity>(scene.load) {
+        v.0 = velocity;
+    }
+    scene
+}
+
+/// A chain of 0.2 m rods from the origin, folded in zigzags so that its load can fall by `slack` before it snaps taut.
+pub fn hanging(links: usize, link_mass: f64, load_mass: f64, slack: f64) -> Loaded {
+    let mut scene = Loaded::new();
+    let (length, mut above, mut end) = (0.2, scene.load, DVec3::ZERO);
+    let down = 1.0 - slack / (length * links as f64);
+    let across = (1.0 - down * down).sqrt();
+    for i in 0..links {
+        let side = if i % 2 == 0 { across } else { -across };
+        let next = end + DVec3::new(side, 0.0, -down) * length;
+        let rod = scene.rod(end, next, link_mass, 0.03);
+        scene.ball(above, rod, end);
+        (above, end) = (rod, next);
+    }
+    scene.load = scene.slab(end - DVec3::Z * 0.25, DVec3::splat(0.5), load_mass);
+    let load = scene.load;
+    scene.ball(above, load, end);
+    scene
+}
+
 /// `net_load`: a # of four cables with a slab hung at the crossings.
 pub fn net_load() -> Loaded {
     let mut scene = Loaded::new();
@@ -211,10 +239,11 @@ pub fn run(mut scene: Loaded, seconds: f64, substeps: u32, drop: f64) -> Outcome
     out
 }
 
-/// Potential energy of bodies at rest.
+/// Energy of bodies that do not turn.
 fn energy(world: &World) -> f64 {
-    let mut query = world.query::<(&Mass, &Position, &BodyKind)>();
-    query.iter().filter(|(_, _, k)| **k == BodyKind::Dynamic).map(|(m, x, _)| m.0 * 9.81 * x.0.z).sum()
+    let mut query = world.query::<(&Mass, &Position, &LinearVelocity, &BodyKind)>();
+    let moving = query.iter().filter(|(_, _, _, k)| **k == BodyKind::Dynamic);
+    moving.map(|(m, x, v, _)| m.0 * (9.81 * x.0.z + 0.5 * v.0.length_squared())).sum()
 }
 
 /// Largest distance between two paths (m).
