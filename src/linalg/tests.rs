@@ -262,6 +262,53 @@ fn fronts_give_the_dense_solution() {
     }
 }
 
+/// The oracle that is not ours: faer's dense LU with partial pivoting.
+#[test]
+fn fronts_agree_with_faers_dense_solution() {
+    use faer::linalg::solvers::Solve;
+    let mut random = Random::new(6);
+    let mut work = MinDegree::default();
+    for _ in 0..60 {
+        let nodes = 2 + random.below(24);
+        let graph = random_graph(&mut random, nodes);
+        let order = dissection::order(&graph, OrderingKind::MinDegree, &mut work);
+        let plan = Symbolic::build(&graph, &order, Layout::Sequence);
+        let mut dense = Dense::new(&graph, &plan, &mut random);
+        let mut factor = Multifrontal::new(Kernels::Auto);
+        factor.plan(plan.clone());
+        assert_eq!(factor.factor(&mut dense).2, 0);
+        let inside = |node: usize| graph.kind[node] != NodeKind::Interface;
+        let rows: Vec<usize> = (0..nodes)
+            .filter(|&node| inside(node))
+            .flat_map(|node| dense.start[node]..dense.start[node + 1])
+            .collect();
+        let m = rows.len();
+        if m == 0 {
+            continue;
+        }
+        let rhs = vector(m, &mut random);
+        let matrix = faer::Mat::from_fn(m, m, |i, j| dense.a[rows[i]][rows[j]]);
+        let right = faer::Mat::from_fn(m, 1, |i, _| rhs[i]);
+        let expected = matrix.partial_piv_lu().solve(&right);
+        let mut x = vec![0.0; plan.locals];
+        let (mut k, mut places) = (0, Vec::new());
+        for node in (0..nodes).filter(|&node| inside(node)) {
+            let front = &plan.fronts[plan.node_front[node] as usize];
+            for i in 0..graph.size[node] as usize {
+                let at = front.local + plan.node_local[node] as usize + i;
+                x[at] = rhs[k];
+                places.push(at);
+                k += 1;
+            }
+        }
+        factor.solve(&mut x);
+        for (k, &at) in places.iter().enumerate() {
+            // Diagonally strong matrices of at most 150 rows: ten digits are safe for both.
+            close(&[x[at]], &[expected[(k, 0)]], 1e-10);
+        }
+    }
+}
+
 #[test]
 fn subtrees_are_independent_and_in_order() {
     let mut random = Random::new(5);

@@ -39,6 +39,8 @@ pub struct Memory<L> {
     w: Vec<f64>,
     v: Vec<f64>,
     scratch: Scratch,
+    /// λ of the last index set.
+    last: Vec<f64>,
     /// The impulses whose balance with v was looked at last, and what was found.
     judged: Vec<f64>,
     balanced: bool,
@@ -128,8 +130,8 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// Do λ and the v of the last factorization obey M v = p + Jᵀ λ to round-off?
     fn balances(&mut self, lambda: &[f64]) -> bool {
-        let Memory { evaluated, scratch, v, judged, balanced, .. } = &mut *self.memory;
-        if !*evaluated {
+        let Memory { evaluated, scratch, v, last, judged, balanced, .. } = &mut *self.memory;
+        if !*evaluated || moved_away(last, lambda) {
             return false;
         }
         if judged != lambda {
@@ -243,7 +245,18 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.combine_shift(shift);
         let enough = balance::REFINED * residual::scale(&self.memory.b);
         let Memory {
-            mixed, shift, shifted, v, factorizations, hi, scratch, judged, balanced, evaluated, ..
+            mixed,
+            shift,
+            shifted,
+            v,
+            factorizations,
+            hi,
+            scratch,
+            last,
+            judged,
+            balanced,
+            evaluated,
+            ..
         } = &mut *self.memory;
         *factorizations += 1;
         for i in 0..labels.len() {
@@ -257,6 +270,8 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         let point = Point { v, lambda: &mut *lambda, w };
         let imbalance = mixed.evaluate(self.problem, labels, shift, point, enough, scratch);
         *evaluated = true;
+        last.clear();
+        last.extend_from_slice(lambda);
         judged.clear();
         if let Some(imbalance) = imbalance {
             judged.extend_from_slice(lambda);
@@ -478,6 +493,12 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
             }
         }
     }
+}
+
+/// Is λ so far from the one that v belongs to that the two cannot balance to round-off?
+fn moved_away(last: &[f64], lambda: &[f64]) -> bool {
+    let size = last.iter().fold(0.0f64, |m, l| m.max(l.abs()));
+    last.len() != lambda.len() || last.iter().zip(lambda).any(|(a, b)| (a - b).abs() > 1e-9 * size)
 }
 
 /// J M⁻¹ Jᵀ and J q of one row.
