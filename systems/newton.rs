@@ -54,6 +54,9 @@ const CLOSED: f64 = 1e-4;
 /// So many iterations without getting closer end it where contacts or stops may be in the way.
 const PATIENCE: u32 = 4;
 
+/// How often contacts and stops may be decided anew and the joints followed again.
+const ROUNDS: u32 = 3;
+
 /// Greatest opening that one iteration tries to close (m or rad).
 const MAX_CLOSING: f64 = 0.05;
 
@@ -79,10 +82,22 @@ pub fn solve_surprised_islands(step: &mut Step<'_>) {
     let before = factorizations(&work.islands);
     let mut memory = std::mem::take(&mut work.newton);
     memory.choose(work);
+    for _ in 0..ROUNDS {
+        follow(step, &mut memory);
+        if !decide_again(step) {
+            break;
+        }
+    }
+    step.work.newton = memory;
+    step.report.factorizations += factorizations(&step.work.islands) - before;
+}
+
+/// Newton's iterations, every row on its side.
+fn follow(step: &mut Step<'_>, memory: &mut Memory) {
+    let work = &mut *step.work;
     let sided = work.islands.iter().any(|i| i.surprised && has_sides(i));
     work.islands.par_iter_mut().filter(|i| i.surprised).for_each(freeze);
-    let mut least = f64::INFINITY;
-    let mut idle = 0;
+    let (mut least, mut idle) = (f64::INFINITY, 0);
     for iteration in 0..step.settings.newton {
         memory.look_ahead(step);
         let open = memory.gauge(step, true);
@@ -94,28 +109,27 @@ pub fn solve_surprised_islands(step: &mut Step<'_>) {
         // Constraints read the forces behind their geometric stiffness from where the last step's are kept.
         store_impulses(step);
         memory.gauge(step, false);
-        iterate(step, &memory);
+        iterate(step, memory);
     }
-    step.work.newton = memory;
-    decide_again(step);
-    step.report.factorizations += factorizations(&step.work.islands) - before;
 }
 
 /// While Newton's method follows the joints, contacts, stops and ropes keep their sides: each iteration is one linear solve.
-/// Afterwards they are decided once more, where that contradicts.
-fn decide_again(step: &mut Step<'_>) {
+/// Afterwards they are decided once more, where that contradicts. Was there such an island?
+fn decide_again(step: &mut Step<'_>) -> bool {
     let (dt, settings) = (step.dt, step.settings);
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     let b = &*bodies;
     islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
         thaw(island);
-        if contradicts(island) {
+        island.wavers = contradicts(island);
+        if island.wavers {
             solve_island(island, b, settings, dt);
         }
     });
     for island in islands.iter().filter(|i| i.surprised) {
         bring_back(island, bodies, rows);
     }
+    islands.iter().any(|i| i.surprised && i.wavers)
 }
 
 /// Does one of the island's joints carry a force, or turn, in a way that the last step's forces do not foretell?
