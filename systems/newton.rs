@@ -353,18 +353,16 @@ fn load_rows(island: &mut Island, bodies: &Bodies, rows: &Rows) {
     }
 }
 
-/// Goes only as far towards the new velocity as [`MAX_TURN`] allows.
+/// Each body goes only as far towards its new velocity as [`MAX_TURN`] allows.
 fn limit_turn(island: &mut Island, bodies: &Bodies, dt: f64) {
-    let change = |slot: u32, v: &[f64]| DVec3::new(v[3], v[4], v[5]) - bodies.velocity[slot as usize][1];
-    let members = island.bodies.iter().zip(island.solution.v.chunks_exact(6));
-    let turn = members.map(|(&slot, v)| dt * change(slot, v).length()).fold(0.0, f64::max);
-    // Also where the solve failed and the turn is not a number.
-    if turn <= MAX_TURN {
-        return;
-    }
-    let share = if turn.is_finite() { MAX_TURN / turn } else { 0.0 };
     for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact_mut(6)) {
         let [a, b] = bodies.velocity[slot as usize];
+        let turn = dt * (DVec3::new(v[3], v[4], v[5]) - b).length();
+        // Also where the solve failed and the turn is not a number.
+        if turn <= MAX_TURN {
+            continue;
+        }
+        let share = if turn.is_finite() { MAX_TURN / turn } else { 0.0 };
         for (v, old) in v.iter_mut().zip([a.x, a.y, a.z, b.x, b.y, b.z]) {
             *v = if share > 0.0 { old + share * (*v - old) } else { old };
         }
