@@ -336,6 +336,8 @@ pub struct Island {
     pub friction_shift: f64,
     /// Was it solved by Newton's method in this step?
     pub surprised: bool,
+    /// Was it so once already in this step?
+    pub followed: bool,
     /// Did the last linear solve contradict the sides of its rows?
     pub wavers: bool,
     /// Bounds and sides of its rows, while a solve leaves them aside (see [`crate::systems::again`]).

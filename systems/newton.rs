@@ -72,10 +72,19 @@ pub struct Memory {
 
 /// Solves islands implicitly whose joints are surprised.
 pub fn solve_surprised_islands(step: &mut Step<'_>) {
+    step.work.islands.iter_mut().for_each(|i| i.surprised = false);
+    solve_those_still_open(step);
+}
+
+/// Once more for islands that were solved anew since, because surfaces would overlap where the joints led.
+pub fn solve_those_still_open(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (dt, bodies, rows) = (step.dt, &work.bodies, &work.rows);
     let wanted = step.settings.newton > 0 && step.settings.integrator == Integrator::Midpoint;
-    work.islands.par_iter_mut().for_each(|i| i.surprised = wanted && is_surprised(i, bodies, rows, dt));
+    work.islands.par_iter_mut().for_each(|i| {
+        i.followed = i.surprised;
+        i.surprised = wanted && is_surprised(i, bodies, rows, dt);
+    });
     if !work.islands.iter().any(|i| i.surprised) {
         return;
     }
@@ -101,7 +110,8 @@ fn follow(step: &mut Step<'_>, memory: &mut Memory) {
     for iteration in 0..step.settings.newton {
         memory.look_ahead(step);
         let open = memory.gauge(step, true);
-        if iteration > 0 && (open <= CLOSED || sided && idle >= PATIENCE) {
+        let followed = iteration > 0 || step.work.islands.iter().all(|i| !i.surprised || i.followed);
+        if followed && (open <= CLOSED || sided && idle >= PATIENCE) {
             break;
         }
         idle = if open < 0.9 * least { 0 } else { idle + 1 };
