@@ -338,7 +338,7 @@ fn truck(m: &mut Maker, family: &[Vec<Vec<u32>>; 2], at: V3, heavy: f64) {
 }
 
 /// A pile of boxes, `side` along each edge: every box rests on four others, with its layer half a box aside, and the
-/// lowest on the ground; 2.5 kg and four contact points a box.
+/// lowest on the ground; 2.5 kg and four contact points a box, at rest under their weight.
 pub fn pile(side: usize, compliance: f64) -> RowProblem {
     let mut m = Maker::new(compliance, 7);
     let (size, mass) = (0.2, 2.5);
@@ -382,6 +382,8 @@ pub fn pile(side: usize, compliance: f64) -> RowProblem {
             }
         }
     }
+    m.problem.momentum.fill([0.0, -9.81 / 60.0 * mass, 0.0, 0.0, 0.0, 0.0]);
+    m.problem.d.fill(0.0);
     m.problem
 }
 
