@@ -41,6 +41,10 @@ pub struct Settings {
     pub softening: Option<Softening>,
     /// Pivots of the crossover from an interior point to an exact index set.
     pub crossover_pivots: u32,
+    /// Rows from which on `auto` tries `pgcg` before the direct solver, where all rows are contacts and there are impulses
+    /// of a last step to start from. By default never: the direct solver is faster at every size measured
+    /// (`cargo bench --bench crossing`). It is worth setting where memory is short.
+    pub gradients_from: usize,
 }
 
 impl Default for Settings {
@@ -56,6 +60,7 @@ impl Default for Settings {
             max_outer: 500,
             softening: None,
             crossover_pivots: 12,
+            gradients_from: usize::MAX,
         }
     }
 }

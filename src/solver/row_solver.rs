@@ -3,7 +3,7 @@
 use super::auto::{Engine, Settings};
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowProblem, invert_spd6};
+use super::problem::{RowKind, RowProblem, invert_spd6};
 use super::row_system::{Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
@@ -80,14 +80,24 @@ impl<L: LinearSystem> Solver<L> {
         if !system.is_finite() {
             return refuse(problem, solution);
         }
-        let mut stats = if matches!(self.method, Method::BppPcg | Method::Pgcg) {
+        let mut stats = SolveStats::default();
+        let gradients = gradients(self.method, problem, solution, &self.settings);
+        if let Some(method) = gradients {
             // The preconditioner needs the numbers of A; products go through whichever is less work.
             let matrix = problem.to_matrix();
             let a = (&matrix.a, Some(system.product_work()));
-            self.engine.conjugate(self.method, &mut system, a, solution, &self.settings)
-        } else {
-            self.engine.run(self.method, &mut system, solution, &self.settings)
-        };
+            stats = self.engine.conjugate(method, &mut system, a, solution, &self.settings);
+        }
+        // `auto` arrives: where conjugate gradients did not, the direct solver goes on.
+        let enough = self.settings.tolerance * residual::scale(system.b());
+        let open = self.method == Method::Auto && self.engine.best.residual > enough;
+        if gradients.is_none() || open {
+            let before = stats;
+            stats = self.engine.run(self.method, &mut system, solution, &self.settings);
+            stats.pivots += before.pivots;
+            (stats.inner_iterations, stats.imaginary_share) =
+                (before.inner_iterations, before.imaginary_share);
+        }
         solution.lambda.clone_from(&self.engine.best.lambda);
         solution.labels.clone_from(&self.engine.best.labels);
         system.velocity(&solution.lambda, &mut solution.v);
@@ -102,6 +112,18 @@ impl<L: LinearSystem> Solver<L> {
             &mut stats,
         );
         stats
+    }
+}
+
+/// Which method of conjugate gradients to begin with, if any.
+fn gradients(method: Method, problem: &RowProblem, start: &Solution, settings: &Settings) -> Option<Method> {
+    match method {
+        Method::BppPcg | Method::Pgcg => Some(method),
+        Method::Auto => {
+            let large = problem.rows() >= settings.gradients_from && start.lambda.len() == problem.rows();
+            (large && problem.kind.iter().all(|k| *k != RowKind::Joint)).then_some(Method::Pgcg)
+        }
+        _ => None,
     }
 }
 
@@ -193,6 +215,22 @@ mod tests {
             assert_eq!(solution.lambda[1], -3.0);
             assert!((solution.v[0] - 0.5).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn auto_begins_with_gradients_where_it_is_told_to_and_arrives_all_the_same() {
+        let mut solver = RowSolver::new(Method::Auto);
+        solver.settings.gradients_from = 2;
+        let mut solution = Solution::default();
+        assert_eq!(solver.solve(&sliding_box(), &mut solution).inner_iterations, 0, "nothing to start from");
+        solution.lambda[0] = 9.0;
+        let stats = solver.solve(&sliding_box(), &mut solution);
+        assert!(stats.converged && stats.inner_iterations > 0, "{stats:?}");
+        assert!((solution.lambda[0] - 10.0).abs() < 1e-6);
+        // No iteration at all is not enough; the direct solver has to do it.
+        solver.settings.inner.max_iterations = 0;
+        solution.lambda[0] = 9.0;
+        assert!(solver.solve(&sliding_box(), &mut solution).converged);
     }
 
     #[test]
