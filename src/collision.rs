@@ -12,6 +12,10 @@ use hecs::Entity;
 /// May these two bodies' colliders meet? Asked once a step for every near pair; must be a pure function.
 pub type PairFilter = Box<dyn Fn(Entity, Entity) -> bool + Send + Sync>;
 
+/// Near pairs. In boxes: the list is merged anew whenever a pair comes or goes, and pairs are large.
+#[allow(clippy::vec_box)]
+pub type PairList = Vec<Box<Pair>>;
+
 /// Memory of the *collide* stage.
 #[derive(Default)]
 pub struct Collision {
@@ -24,11 +28,11 @@ pub struct Collision {
     /// How many entries of `by_body` are in use.
     pub bodies: usize,
     /// Near pairs in order, with their contact entities.
-    pub pairs: Vec<Pair>,
+    pub pairs: PairList,
     /// Those of the last step while the new ones are being listed.
-    pub old_pairs: Vec<Pair>,
+    pub old_pairs: PairList,
     /// Pairs without use, for their memory.
-    pub spare_pairs: Vec<Pair>,
+    pub spare_pairs: PairList,
     /// Buffers of the narrow phase, one a chunk of pairs.
     pub scratch: Vec<(NarrowScratch, Vec<ContactPoint>)>,
     /// Pairs of bodies tied by a joint that forbids contact: slots, sorted.
@@ -99,10 +103,16 @@ pub struct ColliderRecord {
     pub bounds: Option<Bounds>,
     /// A ball of half its thickness: what must not pass through anything.
     pub core: ShapeHandle,
+    /// A ball of a hundredth of it.
+    pub centre: ShapeHandle,
     /// Half of the smallest edge of its box.
     pub thickness: f64,
+    /// The same for solids; infinite for surfaces (flat meshes and fields, half-spaces), which have no thickness to respect.
+    pub size: f64,
     /// Largest distance of its points from the body's centre of mass.
     pub reach: f64,
+    /// How far the body's centre moves in the step, and how far turning moves the surface at most (m).
+    pub ways: [f64; 2],
 }
 
 /// A collider after the step, if nothing changes.

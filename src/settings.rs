@@ -106,10 +106,11 @@ pub struct Settings {
     /// Greatest velocity of recovery (m/s): what overlaps parts without a jump. Default 0.3.
     pub max_recovery_speed: f64,
     /// How often a step may be solved again because surfaces would overlap after it: where bodies are led by the velocities
-    /// just found is looked at, and what would go into each other there gets rows of its own. Default 3; with 0 only what is near at
+    /// just found is looked at, and what would go into each other there gets rows of its own. Default 5; with 0 only what is near at
     /// the start of the step is held.
     pub contact_passes: u32,
-    /// What surfaces may overlap by after the step before that (m); a hundredth of their size for small bodies. Default 1 mm.
+    /// What surfaces may overlap by after the step before that (m); a hundredth of their size for small bodies. The second
+    /// time it may be twice that, and so on. Default 1 mm.
     pub contact_tolerance: f64,
     /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
     /// use a twentieth of their size. Default 5 mm.
@@ -184,7 +185,7 @@ impl Default for Settings {
             friction_compliance: 1e-7,
             contact_correction: 0.2,
             max_recovery_speed: 0.3,
-            contact_passes: 3,
+            contact_passes: 5,
             contact_tolerance: 1e-3,
             contact_margin: 5e-3,
             bounce_threshold: 0.2,

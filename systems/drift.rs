@@ -8,6 +8,7 @@
 //!
 //! Rotation in free flight keeps angular momentum and energy (see [`super::gyro`]), so the kick has no gyroscopic term.
 
+use super::collide::{stop_flight, sweep_flight};
 use super::gather::world_inertia;
 use super::gyro;
 use super::integrate::{scatter_bodies, turned};
@@ -26,7 +27,9 @@ pub fn drift_to_middle(step: &mut Step<'_>) {
     if step.settings.integrator != Integrator::Midpoint {
         return;
     }
+    let stops = sweep_flight(step);
     fly_all(step);
+    stop_flight(&mut step.work.bodies, &stops);
     scatter_bodies(step);
 }
 

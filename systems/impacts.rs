@@ -46,7 +46,7 @@ fn list_impacts(step: &mut Step<'_>, impacts: &mut Vec<Impact>) {
         if !pushes || !(bodies.is_dynamic(a.slot) || bodies.is_dynamic(b.slot)) {
             continue;
         }
-        let near = 0.1 * a.thickness.min(b.thickness);
+        let near = 0.1 * a.size.min(b.size);
         impacts.extend(manifold.points.iter().filter(|p| p.separation <= near).map(|p| Impact {
             slots: [a.slot, b.slot],
             arms: [p.arm_a, p.arm_b],

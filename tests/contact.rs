@@ -270,3 +270,29 @@ fn a_body_at_a_kilometre_a_second_does_not_pass_a_millimetre_of_wall() {
         }
     }
 }
+
+/// A game sets a body in motion between two steps, nearer to the wall than half a step of its speed: no row was written
+/// for that velocity yet.
+#[test]
+fn a_velocity_set_by_hand_does_not_take_a_body_through_a_wall() {
+    let wall = ShapeHandle::cuboid(DVec3::new(0.0005, 5.0, 5.0));
+    let shapes = [ShapeHandle::sphere(0.01), ShapeHandle::cuboid(DVec3::splat(0.01))];
+    for shape in &shapes {
+        for (rest, from) in [0, 5].into_iter().flat_map(|rest| [0.02, 0.5, 3.0, 8.0].map(|from| (rest, from)))
+        {
+            let settings = Settings { gravity: DVec3::ZERO, sleep: false, ..Settings::default() };
+            let (mut world, mut physics) = (World::new(), Physics::with_settings(settings));
+            spawn_fixed(&mut world, &wall, 0.5, DVec3::ZERO, DQuat::IDENTITY);
+            let bullet = spawn(&mut world, shape, 8000.0, 0.5, DVec3::new(-from, 0.1, 0.2));
+            for _ in 0..rest {
+                physics.step(&mut world, H);
+            }
+            world.get::<&mut LinearVelocity>(bullet).expect("a body").0 = DVec3::X * 1000.0;
+            for _ in 0..5 {
+                physics.step(&mut world, H);
+                assert!(x(&world, bullet).x < 0.0, "{shape:?} from {from} m passed the wall");
+            }
+            assert!(v(&world, bullet).x <= 1e-6, "it was stopped");
+        }
+    }
+}

@@ -91,10 +91,13 @@ fn run(physics: &mut Physics, world: &mut World, steps: u32) -> Vec<u64> {
         .collect()
 }
 
+const BODIES: u32 = 75;
+const STEPS: u32 = 360;
+
 fn hashes(threads: usize, steps: u32) -> (Vec<u64>, usize) {
     let (mut world, mut physics) = (World::new(), engine());
     physics.set_threads(threads);
-    let bodies = bin(&mut world, 30);
+    let bodies = bin(&mut world, BODIES);
     let mut asleep = 0;
     let hashes = (0..steps)
         .map(|step| {
@@ -111,13 +114,39 @@ fn hashes(threads: usize, steps: u32) -> (Vec<u64>, usize) {
 
 #[test]
 fn threads_agree_with_contacts_sleeping_and_despawns() {
-    let (one, asleep) = hashes(1, 200);
-    println!("at most {asleep} of 30 slept");
+    let (one, asleep) = hashes(1, STEPS);
+    println!("at most {asleep} of {BODIES} slept");
     for threads in [2, 5] {
-        let (many, _) = hashes(threads, 200);
+        let (many, _) = hashes(threads, STEPS);
         for (step, (a, b)) in one.iter().zip(&many).enumerate() {
             assert_eq!(a, b, "{threads} threads differ from 1 at step {step}");
         }
+    }
+}
+
+/// A stack that sleeps while a ball is on its way: saved asleep, restored asleep, woken by the same blow to the bit.
+#[test]
+fn a_snapshot_of_sleepers_restores_to_the_bit() {
+    let (mut world, mut physics) = (World::new(), engine());
+    floor(&mut world, 0.6);
+    let cube = ShapeHandle::cuboid(DVec3::splat(0.25));
+    for i in 0..6 {
+        let at = DVec3::new(0.55 * f64::from(i % 2), 0.0, 0.25 + 0.5 * f64::from(i / 2));
+        spawn(&mut world, &cube, 500.0, 0.6, at);
+    }
+    spawn(&mut world, &ShapeHandle::sphere(0.3), 2000.0, 0.6, DVec3::new(0.2, 0.05, 14.0));
+    run(&mut physics, &mut world, 70);
+    let asleep = |world: &mut World| world.query_mut::<&Rest>().into_iter().filter(|r| r.asleep).count();
+    assert_eq!(asleep(&mut world), 6, "the stack sleeps");
+    let saved = physics.snapshot(&world);
+    let stayed = run(&mut physics, &mut world, 60);
+    assert!(asleep(&mut world) < 6, "the ball woke the stack");
+    for threads in [1, 2, 5] {
+        let mut other = engine();
+        other.set_threads(threads);
+        other.restore(&mut world, &saved).expect("a good snapshot");
+        assert_eq!(asleep(&mut world), 6, "it sleeps again");
+        assert_eq!(stayed, run(&mut other, &mut world, 60), "{threads} threads");
     }
 }
 

@@ -96,6 +96,7 @@ pub struct BroadPhase {
     found: Vec<(u32, u32)>,
     merged: Vec<(u32, u32)>,
     removed: Vec<u32>,
+    pairs_changed: bool,
 }
 
 impl BroadPhase {
@@ -128,6 +129,7 @@ impl BroadPhase {
         }
         self.leaves[id as usize].alive = false;
         self.pairs.retain(|&(a, b)| a != id && b != id);
+        self.pairs_changed = true;
         self.free.push(id);
         self.removed.push(id);
     }
@@ -200,6 +202,7 @@ impl BroadPhase {
         found.dedup();
         self.merged.clear();
         let mut new = found.iter().copied().peekable();
+        let mut kept = 0;
         for pair in &self.pairs {
             let (a, b) = (&leaves[pair.0 as usize], &leaves[pair.1 as usize]);
             while let Some(next) = new.next_if(|n| rank(n) < rank(pair)) {
@@ -208,9 +211,11 @@ impl BroadPhase {
             new.next_if(|n| n == pair);
             if !(a.changed || b.changed) || near(&a.fat, &b.fat) {
                 self.merged.push(*pair);
+                kept += 1;
             }
         }
         self.merged.extend(new);
+        self.pairs_changed |= kept != self.pairs.len() || self.merged.len() != kept;
         std::mem::swap(&mut self.pairs, &mut self.merged);
         self.found = found;
         for id in self.changed.drain(..) {
@@ -223,7 +228,9 @@ impl BroadPhase {
         let leaf = &self.leaves[id as usize];
         let mut push = |other: u32| {
             let o = &self.leaves[other as usize];
-            if other != id && (leaf.movable || o.movable) {
+            // Two that changed find each other twice; once is enough.
+            let twice = o.changed && other < id;
+            if other != id && !twice && (leaf.movable || o.movable) {
                 found.push(if leaf.order < o.order { (id, other) } else { (other, id) });
             }
         };
@@ -249,6 +256,11 @@ impl BroadPhase {
     /// All near pairs, the earlier collider first, in order of creation.
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.pairs
+    }
+
+    /// Have pairs come or gone since the last call?
+    pub fn take_pairs_changed(&mut self) -> bool {
+        std::mem::take(&mut self.pairs_changed)
     }
 
     /// Calls `f` with every collider whose fat box meets `region`, in no particular order.

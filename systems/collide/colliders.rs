@@ -54,7 +54,9 @@ fn read_body(
             Some(number) => {
                 collision.broad.set_order(number, order);
                 let record = &mut collision.colliders[number as usize];
-                if refresh(record, collider, slot, view) {
+                let changed = refresh(record, collider, slot, view);
+                record.ways = ways(record, view, dt);
+                if changed {
                     record.bounds = bounds(record, view, margin, dt);
                     if let Some(bounds) = record.bounds {
                         collision.broad.update(number, bounds);
@@ -63,6 +65,7 @@ fn read_body(
             }
             None => {
                 let mut record = new_record(entity, slot, k as u32, collider, view);
+                record.ways = ways(&record, view, dt);
                 record.bounds = bounds(&record, view, margin, dt);
                 // A shape whose box is not finite cannot be met; it waits as a point.
                 let bounds =
@@ -91,6 +94,7 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         shape: collider.shape.clone(),
         bounds: None,
         core: collider.shape.clone(),
+        centre: collider.shape.clone(),
         local_position: collider.position,
         local_rotation: collider.rotation,
         position: DVec3::NAN,
@@ -99,7 +103,9 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         filter: collider.filter,
         sensor: collider.sensor,
         thickness: 0.0,
+        size: 0.0,
         reach: 0.0,
+        ways: [0.0; 2],
     };
     measure(&mut record, collider);
     refresh(&mut record, collider, slot, view);
@@ -110,8 +116,12 @@ fn measure(record: &mut ColliderRecord, collider: &Collider) {
     record.thickness = collider.shape.thickness();
     if record.thickness.is_finite() && record.thickness > 0.0 {
         record.core = ShapeHandle::sphere(0.5 * record.thickness);
+        record.centre = ShapeHandle::sphere(0.01 * record.thickness);
     }
     record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
+    let surface = matches!(collider.shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });
+    let flat = surface && record.thickness < 0.01 * record.reach;
+    record.size = if flat { f64::INFINITY } else { record.thickness };
 }
 
 /// Takes over what may have changed; false if a body that does not move has not.
@@ -132,6 +142,13 @@ fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &B
     changed
 }
 
+/// How far the body's centre moves in the step, and how far turning moves the surface at most. A turning body sweeps no further
+/// than its reach; one that turns fast is a ball. Bodies that do not turn may be unbounded: no zero times infinity.
+fn ways(record: &ColliderRecord, view: &BodyView, dt: f64) -> [f64; 2] {
+    let turn = view.angular_velocity.length() * dt;
+    [view.linear_velocity.length() * dt, if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 }]
+}
+
 /// Where the collider may be during the step, with the margin at which contacts begin.
 fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Option<Bounds> {
     if let Shape::HalfSpace { normal } = record.shape.shape() {
@@ -139,9 +156,7 @@ fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Opt
         return Some(Bounds::Below { normal, offset: normal.dot(record.position) + margin });
     }
     let placed = Placed { shape: &record.shape, position: record.position, rotation: record.rotation };
-    // A turning body sweeps no further than its reach; one that turns fast is a ball.
-    let turn = (view.angular_velocity.length() * dt).min(2.0) * record.reach;
-    let swept = Box3::around(&placed).swept(view.linear_velocity * dt, margin + turn);
+    let swept = Box3::around(&placed).swept(view.linear_velocity * dt, margin + record.ways[1]);
     (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
 }
 

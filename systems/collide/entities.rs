@@ -1,6 +1,6 @@
 //! Contact entities: spawned, updated in place, despawned, in the order of the pairs.
 
-use crate::collision::{ColliderRecord, Collision, Pair};
+use crate::collision::{ColliderRecord, Collision};
 use crate::components::{Contact, Manifold, RowImpulses, Surface};
 use crate::events::{ContactEvent, PairNames};
 use crate::schedule::Step;
@@ -33,7 +33,7 @@ pub fn keep_contacts(step: &mut Step<'_>) {
 
 /// Ends the contacts of pairs that are not near any more.
 pub fn drop_parted(step: &mut Step<'_>) {
-    let mut gone: Vec<Pair> = std::mem::take(&mut step.work.collision.old_pairs);
+    let mut gone = std::mem::take(&mut step.work.collision.old_pairs);
     for mut pair in gone.drain(..) {
         if let Some(entity) = pair.entity.take() {
             end_contact(step.world, &mut step.work.collision, entity);

@@ -11,7 +11,7 @@ mod stop;
 
 pub use ahead::look_ahead;
 pub use entities::{names, stopped};
-pub use stop::{stop_fast_bodies, sweep_fast_bodies};
+pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};
 
 use crate::schedule::Step;
 use crate::work::Work;
@@ -33,10 +33,16 @@ pub fn update_contacts(step: &mut Step<'_>) {
 /// `old_pairs`.
 fn list_pairs(work: &mut Work) {
     let collision = &mut work.collision;
+    collision.jointed.clone_from(&work.jointed_pairs);
+    collision.jointed.sort_unstable();
+    collision.jointed.dedup();
+    let removed = collision.broad.take_removed();
+    if !collision.broad.take_pairs_changed() && removed.is_empty() {
+        return;
+    }
     std::mem::swap(&mut collision.pairs, &mut collision.old_pairs);
     let mut gone = Vec::new();
     // Pairs of colliders that are gone first: their ranks mean nothing any more.
-    let removed = collision.broad.take_removed();
     if !removed.is_empty() {
         gone.extend(collision.old_pairs.extract_if(.., |p| {
             removed.binary_search(&p.ids.0).is_ok() || removed.binary_search(&p.ids.1).is_ok()
@@ -57,8 +63,4 @@ fn list_pairs(work: &mut Work) {
     }
     gone.extend(old);
     collision.old_pairs.append(&mut gone);
-    let collision = &mut work.collision;
-    collision.jointed.clone_from(&work.jointed_pairs);
-    collision.jointed.sort_unstable();
-    collision.jointed.dedup();
 }

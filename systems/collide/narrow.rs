@@ -99,22 +99,16 @@ impl Motion {
     fn of(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings, dt: f64) -> Motion {
         let (va, vb) = (&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]);
         let relative = (vb.linear_velocity - va.linear_velocity) * dt;
-        // Bodies that do not turn may be unbounded; no zero times infinity.
-        let turn = |v: &BodyView, r: &ColliderRecord| {
-            let w = v.angular_velocity.length() * dt;
-            if w > 0.0 { w.min(2.0) * r.reach } else { 0.0 }
-        };
         let fall = settings.gravity.length() * dt * dt;
         // Two bodies that move together may part in this very step, when something stops one of them: so each counts
         // with its own speed, not only with the relative one.
-        let way = (va.linear_velocity.length() + vb.linear_velocity.length()) * dt;
-        let way = way + turn(va, a) + turn(vb, b) + fall;
+        let way = a.ways[0] + b.ways[0] + a.ways[1] + b.ways[1] + fall;
         let size = |v: &BodyView, r: &ColliderRecord| match v.kind {
             BodyKind::Dynamic => (0.5 * r.thickness).max(0.1 * r.reach),
             _ => f64::INFINITY,
         };
         let own = size(va, a).min(size(vb, b));
-        let thin = a.thickness.min(b.thickness);
+        let thin = a.size.min(b.size);
         let margin = settings.contact_margin.min(0.05 * a.reach.min(b.reach)).min(own).min(thin.max(1e-6));
         // Beyond its own size a body's nearest point says little about what it will hit: then it is swept.
         Motion { relative, margin, reach: margin + way.min(own), way, fall, dt }
@@ -186,7 +180,7 @@ fn place(
         });
     }
     pair.nearest = pair.points.iter().map(|p| p.separation).fold(f64::INFINITY, f64::min);
-    let size = a.thickness.min(b.thickness).min(1e3);
+    let size = a.size.min(b.size).min(1e3);
     adopt(pair, 0.5 * size + 2.0 * motion.relative.length());
 }
 

@@ -4,29 +4,41 @@
 //! they cannot see. So once velocities are known, whatever is about to move by more than its own size is swept along its
 //! final motion, and its way (not its velocity) is cut where it touches.
 
-use crate::collision::{ColliderRecord, Collision};
-use crate::components::BodyKind;
-use crate::geometry::{Placed, first_touch};
+use super::colliders::read_colliders;
+use super::narrow::may_meet;
+use crate::collision::{ColliderRecord, Collision, Pair};
+use crate::components::{BodyKind, Surface};
+use crate::geometry::{Bounds, Placed, first_touch};
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::Bodies;
+use crate::work::{Bodies, Work};
 use glam::DVec3;
+
+/// A body that turns by more than this in a step (rad) may stand anywhere in the next: its centre is watched even if it is slow.
+const SPIN: f64 = 1.0;
 
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { pairs, colliders, stops, jointed, .. } = &mut step.work.collision;
+    let Collision { pairs, colliders, stops, jointed, filter, .. } = &mut step.work.collision;
+    let (world, filter) = (&*step.world, &*filter);
     stops.clear();
+    // A pair without points may be one for which none were found, deep in a thin wall; it is held all the same.
+    let pushes = |pair: &Pair, a: &ColliderRecord, b: &ColliderRecord| match pair.entity {
+        Some(e) if pair.surface.is_some() => world.get::<&Surface>(e).is_ok_and(|s| s.enabled),
+        _ => may_meet(a, b, bodies) && filter.as_ref().is_none_or(|f| f(a.entity, b.entity)),
+    };
     let is_fast = |r: &ColliderRecord| {
-        let way = bodies.velocity[r.slot as usize][0].length() * dt;
-        bodies.view[r.slot as usize].kind == BodyKind::Dynamic && way > 0.5 * r.thickness
+        let [v, w] = bodies.velocity[r.slot as usize];
+        let spins = w.length() * dt > SPIN;
+        bodies.view[r.slot as usize].kind == BodyKind::Dynamic
+            && (v.length() * dt > 0.5 * r.thickness || spins)
     };
     for pair in pairs.iter() {
         let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
         let (fast_a, fast_b) = (is_fast(a), is_fast(b));
         let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
-        if !(fast_a || fast_b) || a.sensor || b.sensor || a.slot == b.slot || pair.surface.is_none() || tied()
-        {
+        if !(fast_a || fast_b) || a.sensor || b.sensor || a.slot == b.slot || !pushes(pair, a, b) || tied() {
             continue;
         }
         for (fast, other) in [(fast_a.then_some(a), b), (fast_b.then_some(b), a)] {
@@ -49,16 +61,118 @@ fn free_share(
 ) -> Option<f64> {
     let motion: DVec3 =
         (bodies.velocity[fast.slot as usize][0] - bodies.velocity[other.slot as usize][0]) * dt;
+    share_along(fast, other, nearest, bodies, motion)
+}
+
+fn share_along(
+    fast: &ColliderRecord,
+    other: &ColliderRecord,
+    nearest: f64,
+    bodies: &Bodies,
+    motion: DVec3,
+) -> Option<f64> {
     // The core sits at the centre of mass, where spinning does not move it.
     let center = bodies.view[fast.slot as usize].position;
     let still = Placed { shape: &other.shape, position: other.position, rotation: other.rotation };
     let core = Placed { shape: &fast.core, position: center, rotation: fast.rotation };
-    let inside = first_touch(&still, &core, motion).filter(|share| *share < 1.0)?;
+    let centre = Placed { shape: &fast.centre, ..core };
+    // A core that touches already says nothing; then its centre must not get in.
+    let inside = first_touch(&still, &core, motion).or_else(|| first_touch(&still, &centre, motion));
+    let inside = inside.filter(|share| *share < 1.0)?;
     if nearest <= 0.1 * fast.thickness {
         return Some(inside);
     }
     let whole = Placed { shape: &fast.shape, position: fast.position, rotation: fast.rotation };
     Some(first_touch(&still, &whole, motion).map_or(inside, |share| share.min(inside)))
+}
+
+/// Fast bodies before the free flight to the middle of the step: what a game set in motion by hand has never been looked at.
+/// Returns slots, the share of the flight they may go, and where they start.
+pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
+    let half = 0.5 * step.dt;
+    let flies = (0..step.work.bodies.len() as u32).filter(|&slot| is_fast(step.work, slot, half));
+    let flying: Vec<u32> = flies.collect();
+    if flying.is_empty() {
+        return Vec::new();
+    }
+    read_colliders(step);
+    step.work.collision.broad.refresh();
+    let (bodies, collision) = (&step.work.bodies, &step.work.collision);
+    // What a system of the game switched off in the last step lets through in this one too.
+    let off = |a: u32, b: u32| {
+        let pair = collision.pairs.iter().find(|p| p.ids == (a, b) || p.ids == (b, a));
+        let surface = pair.and_then(|p| p.entity).and_then(|e| step.world.get::<&Surface>(e).ok());
+        surface.is_some_and(|s| !s.enabled)
+    };
+    let mut near = Vec::new();
+    let mut stops = Vec::new();
+    for slot in flying {
+        let id = bodies.entity[slot as usize].id() as usize;
+        let numbers = collision.by_body.get(id).map_or(&[][..], |b| &b.ids);
+        let shares = numbers.iter().filter_map(|&n| free_flight(n, bodies, collision, half, &off, &mut near));
+        if let Some(share) = shares.reduce(f64::min) {
+            stops.push((slot, share, bodies.view[slot as usize].position));
+        }
+    }
+    stops
+}
+
+/// Does a body fly further than half its thickness? One whose colliders are not known yet counts from a centimetre on.
+fn is_fast(work: &Work, slot: u32, time: f64) -> bool {
+    let (bodies, collision) = (&work.bodies, &work.collision);
+    let way = bodies.view[slot as usize].linear_velocity.length() * time;
+    if !bodies.is_dynamic(slot) || way == 0.0 {
+        return false;
+    }
+    if bodies.view[slot as usize].angular_velocity.length() * time > SPIN {
+        return true;
+    }
+    let entity = bodies.entity[slot as usize];
+    match collision.by_body.get(entity.id() as usize).filter(|b| b.entity == Some(entity)) {
+        Some(known) => known.ids.iter().any(|&n| way > 0.5 * collision.colliders[n as usize].thickness),
+        None => way > 0.01,
+    }
+}
+
+/// The least share of its flight that a collider may go.
+fn free_flight(
+    number: u32,
+    bodies: &Bodies,
+    collision: &Collision,
+    time: f64,
+    off: &dyn Fn(u32, u32) -> bool,
+    near: &mut Vec<u32>,
+) -> Option<f64> {
+    let fast = &collision.colliders[number as usize];
+    let Some(Bounds::Finite(region)) = fast.bounds.filter(|_| !fast.sensor) else { return None };
+    near.clear();
+    collision.broad.in_region(&region, &mut |n| near.push(n));
+    let tied =
+        |slot: u32| collision.jointed.binary_search(&(slot.min(fast.slot), slot.max(fast.slot))).is_ok();
+    let meets = |o: &&ColliderRecord| {
+        let (f, g) = (fast.filter, o.filter);
+        let asked = || collision.filter.as_ref().is_none_or(|may| may(o.entity, fast.entity));
+        let wanted = !o.sensor && f.groups & g.mask != 0 && g.groups & f.mask != 0;
+        o.slot != fast.slot && wanted && !bodies.quarantined[o.slot as usize] && !tied(o.slot) && asked()
+    };
+    let velocity = |slot: u32| match bodies.view[slot as usize].kind {
+        BodyKind::Fixed => DVec3::ZERO,
+        _ => bodies.view[slot as usize].linear_velocity,
+    };
+    let share = |other: u32| {
+        let record = Some(&collision.colliders[other as usize]).filter(meets)?;
+        let motion = (velocity(fast.slot) - velocity(record.slot)) * time;
+        share_along(fast, record, f64::INFINITY, bodies, motion).filter(|_| !off(number, other))
+    };
+    near.iter().filter_map(|&other| share(other)).reduce(f64::min)
+}
+
+/// Takes bodies back to where their flight was stopped.
+pub fn stop_flight(bodies: &mut Bodies, stops: &[(u32, f64, DVec3)]) {
+    for &(slot, share, start) in stops {
+        let view = &mut bodies.view[slot as usize];
+        view.position = start + (view.position - start) * share;
+    }
 }
 
 /// Takes bodies back to where they were stopped.

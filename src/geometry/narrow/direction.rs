@@ -4,8 +4,11 @@ use super::clip::Touch;
 use super::part::Part;
 use glam::{DMat3, DVec3};
 use parry3d_f64::math::Pose;
-use parry3d_f64::query::details::contact_support_map_support_map_with_params;
+use parry3d_f64::query::details::{
+    contact_support_map_support_map_with_params, distance_support_map_support_map,
+};
 use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
+use parry3d_f64::shape::Triangle;
 
 /// The nearest points of two cores and the direction from the first to the second.
 pub(super) struct Nearest {
@@ -43,8 +46,58 @@ pub(super) fn nearest(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<N
         (Part::Cylinder(x), Part::Cylinder(y)) => {
             crossing_cylinders(x, y, b_in_a).or_else(|| by_support(a, b, b_in_a, reach))
         }
+        (Part::Triangle { triangle: x, .. }, Part::Triangle { triangle: y, .. }) => {
+            triangles(x, y, b_in_a, reach).map(|normal| Nearest { normal, touch: None })
+        }
         _ => by_support(a, b, b_in_a, reach),
     }
+}
+
+/// Two triangles of surfaces: the axis of widest gap among the two outward normals and the nine pairs of edges.
+///
+/// Triangles have no inside by which to tell depth from distance, and lie exactly upon each other where flat things rest. Their
+/// outward normals tell: what is behind a face is in it, as long as the triangles still touch.
+fn triangles(x: &Triangle, y: &Triangle, b_in_a: &Pose, reach: f64) -> Option<DVec3> {
+    let far = distance_support_map_support_map(b_in_a, x, y);
+    let a = [x.a, x.b, x.c];
+    let b = [y.a, y.b, y.c].map(|p| b_in_a.transform_point(p));
+    let edges = |t: &[DVec3; 3]| [t[1] - t[0], t[2] - t[1], t[0] - t[2]];
+    let (ea, eb) = (edges(&a), edges(&b));
+    let longest = |e: &[DVec3; 3]| e.iter().map(|e| e.length()).fold(0.0, f64::max);
+    let size = longest(&ea).min(longest(&eb));
+    // Flat bodies sink by the compliance of their contacts, far less than a hundredth of a triangle.
+    if far > reach.max(0.01 * size) {
+        return None;
+    }
+    let gap = |n: DVec3| {
+        let most = a.iter().map(|p| n.dot(*p)).fold(f64::NEG_INFINITY, f64::max);
+        b.iter().map(|p| n.dot(*p)).fold(f64::INFINITY, f64::min) - most
+    };
+    let (na, nb) = (ea[0].cross(ea[1]).try_normalize()?, eb[0].cross(eb[1]).try_normalize()?);
+    let mut best = (gap(na), na);
+    let clearly = 1e-6 * size;
+    for (axis, better) in
+        [(-nb, clearly)].into_iter().chain(edge_axes(&ea, &eb, na - nb).map(|n| (n, 1e3 * clearly)))
+    {
+        let found = gap(axis);
+        if found > best.0 + better {
+            best = (found, axis);
+        }
+    }
+    (best.0 <= reach).then_some(best.1)
+}
+
+/// The common perpendiculars of the edges, on the side of `outward`; nearly parallel edges have none.
+fn edge_axes<'a>(ea: &'a [DVec3; 3], eb: &'a [DVec3; 3], outward: DVec3) -> impl Iterator<Item = DVec3> + 'a {
+    ea.iter().flat_map(move |e| {
+        eb.iter().filter_map(move |f| {
+            let cross = e.cross(*f);
+            let steep = cross.length() > 1e-3 * e.length() * f.length();
+            let along = cross.dot(outward);
+            // An axis against both normals would part the surfaces through their backs.
+            (steep && along != 0.0).then(|| cross.normalize() * along.signum())
+        })
+    })
 }
 
 /// A point (the core of a ball) at `p` against a part.

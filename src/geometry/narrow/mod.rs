@@ -11,6 +11,7 @@ mod feature;
 mod part;
 mod plane;
 mod reduce;
+mod round;
 
 use super::shape::ShapeHandle;
 use clip::Touch;
@@ -48,39 +49,64 @@ pub struct ContactPoint {
 pub struct NarrowScratch {
     touches: Vec<Touch>,
     kept: Vec<ContactPoint>,
+    /// Points that most likely belong to a neighbouring triangle.
+    doubtful: Vec<ContactPoint>,
 }
 
 /// Writes the points at which `a` and `b` are closer than `reach` to `out`: at most four for each direction of the
 /// normal, in a fixed order. Non-finite poses and pairs that cannot meet (two half-spaces) give none.
 pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, out: &mut Vec<ContactPoint>) {
     out.clear();
+    if !reach.is_finite() {
+        return;
+    }
+    if let Some(point) = round::touch(a, b) {
+        out.extend(point.filter(|p| p.separation <= reach && p.offset.is_finite() && p.normal.is_finite()));
+        return;
+    }
     let b_in_a = relative(a, b);
-    if !b_in_a.is_finite() || !reach.is_finite() {
+    if !b_in_a.is_finite() {
         return;
     }
     let (sa, sb) = (&**a.shape.parry(), &**b.shape.parry());
     if let (Some(pa), Some(pb)) = (part::convex(sa), part::convex(sb)) {
         collide_parts(&pa, &pb, &b_in_a, reach, scratch, out);
     } else {
+        scratch.doubtful.clear();
         let near_b = sa.compute_aabb(&b_in_a.inverse()).loosened(reach);
         let near_a = sb.compute_aabb(&b_in_a).loosened(reach);
         part::each_part(sa, &near_a, &mut |pa, pose_a| {
             part::each_part(sb, &near_b, &mut |pb, pose_b| {
-                let from = out.len();
+                let from = (out.len(), scratch.doubtful.len());
                 let b_part = pose_a.inv_mul(&(b_in_a * *pose_b));
                 collide_parts(&pa, &pb, &b_part, reach, scratch, out);
-                for point in &mut out[from..] {
+                for point in out[from.0..].iter_mut().chain(&mut scratch.doubtful[from.1..]) {
                     point.offset = pose_a.transform_point(point.offset);
                     point.normal = pose_a.rotation * point.normal;
                 }
             });
         });
+        keep_orphans(&scratch.doubtful, out);
     }
     out.retain(|p| p.offset.is_finite() && p.normal.is_finite() && p.separation.is_finite());
     reduce::reduce(out, &mut scratch.kept);
     for point in out {
         point.offset = a.rotation * point.offset;
         point.normal = a.rotation * point.normal;
+    }
+}
+
+/// Doubtful points count where the neighbours that they were thought to belong to have none.
+fn keep_orphans(doubtful: &[ContactPoint], out: &mut Vec<ContactPoint>) {
+    let sure = out.len();
+    for point in doubtful {
+        let has_owner = out[..sure].iter().any(|p| {
+            let near = (p.offset - point.offset).length_squared() < 1e-6 * p.offset.length_squared();
+            near || p.normal.dot(point.normal) > 0.99
+        });
+        if !has_owner {
+            out.push(*point);
+        }
     }
 }
 
@@ -148,10 +174,18 @@ fn collide_convex(
     if matches!(b, Part::Triangle { rim: Some(_), .. }) {
         normal = b_in_a.rotation * -normal_b;
     }
-    // A normal that the neighbours turned by more than 8° belongs to one of them; so do the nearest points.
-    let touch = nearest.touch.filter(|_| normal.dot(found) > 0.99);
+    // Two meshes must both agree; a normal that one of them turns belongs to a neighbour, which is looked at too.
+    let both = matches!((a, b), (Part::Triangle { .. }, Part::Triangle { .. }));
+    if both && normal.dot(found) < 0.99 {
+        return;
+    }
+    // A normal that the neighbours turned belongs to one of them; so do the nearest points, which lie on the rim, beside
+    // the place that the new normal points at. By more than 8°, the whole meeting does.
+    let (turned, far_off) = (normal.dot(found) < 1.0 - 1e-12, normal.dot(found) < 0.99);
+    let touch = nearest.touch.filter(|_| !far_off);
     let (ra, rb) = (a.radius(), b.radius());
     scratch.touches.clear();
+    let mut sure = 0;
     if matches!(a, Part::Ball(_)) || matches!(b, Part::Ball(_)) {
         // A ball touches at one point, whatever its partner.
         scratch.touches.extend(touch);
@@ -164,12 +198,15 @@ fn collide_convex(
         clip::overlap(&fa, &fb, normal, 1e-9 * size, parallel, &mut scratch.touches);
         // The nearest points of flat shapes are anywhere on the face: they count only where the corners miss the depth.
         let along = |t: &Touch| (t.on_b - t.on_a).dot(normal);
+        sure = scratch.touches.len();
         let deepest = scratch.touches.iter().map(along).fold(f64::INFINITY, f64::min);
         scratch.touches.extend(touch.filter(|t| along(t) < deepest - 1e-4 * size));
     }
-    for touch in &scratch.touches {
+    let NarrowScratch { touches, doubtful, .. } = scratch;
+    for (i, touch) in touches.iter().enumerate() {
         let grown = Touch { on_a: touch.on_a + normal * ra, on_b: touch.on_b - normal * rb };
-        push(out, grown, normal, reach);
+        let owned = if i < sure { !far_off } else { !turned };
+        push(if owned { out } else { doubtful }, grown, normal, reach);
     }
 }
 

@@ -12,6 +12,10 @@ const SAME_DIRECTION: f64 = 0.9962;
 const SUPPORT: f64 = 0.02;
 /// A point deeper than the others by this share of the patch's size is kept for its depth.
 const DEPTH: f64 = 1e-4;
+/// Of two places that support about the same, the one that touches first: a point counts as nearer to the middle by so many
+/// times what it is further apart than the deepest, of which no more counts than a share of the patch's size. Without it the
+/// rim of a drum on a mesh loses its end to a point of the next triangle that lies a hair further out and does not touch yet.
+const LATE: (f64, f64) = (5.0, 0.02);
 /// Points closer than this share of the patch's size are one.
 const SAME_PLACE: f64 = 1e-3;
 
@@ -56,12 +60,13 @@ fn reduce_cluster(points: &[ContactPoint], normal: DVec3, kept: &mut Vec<Contact
     let mut chosen = [first; 4];
     let mut count = 1;
     let distance = |p: &ContactPoint| (p.offset - first.offset).reject_from(normal).length();
-    if let Some(second) = best(points, distance)
+    let late = |p: &ContactPoint| LATE.0 * (p.separation - deepest).min(LATE.1 * size);
+    if let Some(second) = best(points, |p| distance(p) - late(p))
         && distance(&second) > SAME_PLACE * size
     {
         chosen[1] = second;
         count = 2;
-        pick_sides(points, &flat, &mut chosen, &mut count, size);
+        pick_sides(points, &flat, &late, &mut chosen, &mut count, size);
     }
     kept.extend_from_slice(&chosen[..count]);
 }
@@ -70,6 +75,7 @@ fn reduce_cluster(points: &[ContactPoint], normal: DVec3, kept: &mut Vec<Contact
 fn pick_sides(
     points: &[ContactPoint],
     flat: &dyn Fn(&ContactPoint) -> (f64, f64),
+    late: &dyn Fn(&ContactPoint) -> f64,
     chosen: &mut [ContactPoint; 4],
     count: &mut usize,
     size: f64,
@@ -82,7 +88,7 @@ fn pick_sides(
         (dx * (q.1 - a.1) - dy * (q.0 - a.0)) / length
     };
     for sign in [1.0, -1.0] {
-        let Some(p) = best(points, |p| sign * side(p)) else { continue };
+        let Some(p) = best(points, |p| sign * side(p) - late(p)) else { continue };
         if sign * side(&p) > SUPPORT * size {
             chosen[*count] = p;
             *count += 1;

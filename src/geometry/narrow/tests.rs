@@ -208,7 +208,7 @@ fn random_shapes_sizes_and_poses_give_finite_points() {
     let mut touching = 0;
     for i in 0..pairs {
         let (sa, sb) = (random.size(), random.size());
-        let (a, b) = (random.shape(sa), random.shape(sb));
+        let (a, b) = (random.any_shape(sa), random.any_shape(sb));
         let far = if i % 3 == 0 { DVec3::new(1e6, -1e6, 1e6) } else { DVec3::ZERO };
         let apart = random.vector() * (sa + sb) * random.unit();
         let reach = sa.min(sb) * 0.2 * random.unit();
@@ -219,6 +219,7 @@ fn random_shapes_sizes_and_poses_give_finite_points() {
             assert!(p.offset.is_finite() && p.separation.is_finite(), "pair {i}: {a:?} {b:?} {p:?}");
             assert!((p.normal.length() - 1.0).abs() < 1e-6, "pair {i}: {a:?} {b:?} {p:?}");
             assert!(p.separation <= reach);
+            // Half-spaces have no end, but their partners have.
             assert!(p.offset.length() < 20.0 * (sa + sb), "pair {i}: {a:?} {b:?} {p:?}");
         }
     }
@@ -272,6 +273,42 @@ impl Random {
             return DQuat::IDENTITY; // aligned shapes are the degenerate ones
         }
         DQuat::from_scaled_axis(self.vector() * std::f64::consts::PI)
+    }
+
+    /// Also the shapes without volume: half-spaces, meshes, height fields.
+    fn any_shape(&mut self, size: f64) -> ShapeHandle {
+        let shape = match self.next() % 10 {
+            0 => Shape::HalfSpace { normal: self.vector().try_normalize().unwrap_or(DVec3::Z) },
+            1 => self.mesh(size),
+            2 => {
+                let heights = (0..20).map(|_| 0.3 * self.signed()).collect();
+                let scale = DVec3::new(size, size * self.unit(), size) * 1.5;
+                Shape::HeightField { size: [4, 5], heights, scale }
+            }
+            _ => return self.shape(size),
+        };
+        ShapeHandle::new(shape).unwrap_or_else(|_| ShapeHandle::sphere(size))
+    }
+
+    /// A tetrahedron, a flat grid, or triangles at random, some of them without area.
+    fn mesh(&mut self, size: f64) -> Shape {
+        match self.next() % 3 {
+            0 => {
+                let vertices = (0..4).map(|_| self.vector() * size).collect();
+                Shape::TriMesh { vertices, indices: vec![[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]] }
+            }
+            1 => {
+                let corner = |i: u32| DVec3::new(f64::from(i % 3) - 1.0, f64::from(i / 3) - 1.0, 0.0) * size;
+                let cells = [0, 1, 3, 4].map(|i| [[i, i + 1, i + 4], [i, i + 4, i + 3]]);
+                Shape::TriMesh { vertices: (0..9).map(corner).collect(), indices: cells.concat() }
+            }
+            _ => {
+                let vertices = (0..8).map(|_| self.vector() * size).collect();
+                let mut pick = || (self.next() % 8) as u32;
+                let indices = (0..6).map(|_| [pick(), pick(), pick()]).collect();
+                Shape::TriMesh { vertices, indices }
+            }
+        }
     }
 
     fn shape(&mut self, size: f64) -> ShapeHandle {
