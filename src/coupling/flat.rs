@@ -170,8 +170,9 @@ impl<E: Executor> Substructured<E> {
         }
     }
 
-    /// How far the equations are from being met, as a multiple of what is good enough.
-    fn worst_of_all(&mut self, problem: &RowProblem, enough: f64) -> f64 {
+    /// How far momenta and slacks are from their equations, as multiples of what is good enough.
+    fn worst_of_all(&mut self, problem: &RowProblem, enough: f64) -> (f64, f64) {
+        let imbalance = self.members.iter().fold(0.0f64, |w, m| w.max(m.imbalance));
         let mut worst = self.members.iter().fold(0.0f64, |w, m| w.max(m.worst));
         self.read_between();
         for (i, &row) in self.cut.interface.iter().enumerate() {
@@ -181,7 +182,7 @@ impl<E: Executor> Substructured<E> {
                 worst = worst.max((self.between[i] + c * self.lambda[i] + d).abs() / enough);
             }
         }
-        worst
+        (imbalance, worst)
     }
 
     /// J_Γ v of the partitions' velocities.
@@ -407,19 +408,18 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
             *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
         }
-        let mut before = f64::INFINITY;
+        let mut progress = balance::Progress::default();
         // One refinement is not for the residual's sake but for λ's.
         for pass in 0..=balance::MAX_REFINEMENTS {
             self.solve_interface();
             let (step, shifted) = (&self.step, shift.is_some());
             self.executor.for_each(&mut self.members, |_, m| m.follow_point(step, shifted, enough));
-            let worst = self.worst_of_all(problem, enough);
-            let round_off = pass > 0 && (worst <= 1.0 || worst > 0.5 * before);
-            if round_off || worst.is_nan() || pass == balance::MAX_REFINEMENTS {
+            let (imbalance, slack) = self.worst_of_all(problem, enough);
+            let over = progress.is_over(imbalance, slack);
+            if (pass > 0 && over) || pass == balance::MAX_REFINEMENTS {
                 break;
             }
-            before = worst;
-            self.executor.for_each(&mut self.members, |_, m| m.refine_point());
+            self.executor.for_each(&mut self.members, |_, m| m.refine_point(slack <= 1.0));
         }
         self.collect(problem, Point { v, lambda, w });
         None

@@ -36,6 +36,7 @@ pub(super) struct Member {
     /// w of its rows, and how far they and its momenta are from their equations, as multiples of what is good enough.
     pub(super) w: Vec<f64>,
     pub(super) worst: f64,
+    pub(super) imbalance: f64,
     /// Memory of refinement.
     pub(super) balance: Scratch,
     /// Its rows in an interior point, while they are worked on.
@@ -180,7 +181,8 @@ impl Member {
         balance::form(&self.problem, &self.v, &self.lambda, &mut self.r_v, size);
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
         self.seam.add_size(&self.seam_lambda, size);
-        self.worst = balance::worst(&self.r_v, size) / balance::BALANCED;
+        self.imbalance = balance::worst(&self.r_v, size) / balance::BALANCED;
+        self.worst = 0.0;
         self.w.resize(self.lambda.len(), 0.0);
         self.problem.slack(&self.v, &self.lambda, &mut self.w);
         for k in 0..self.w.len() {
@@ -193,8 +195,11 @@ impl Member {
         self.seam.velocity(&self.v, &mut self.scratch);
     }
 
-    /// Eliminates itself from what is left.
-    pub(super) fn refine_point(&mut self) {
+    /// Eliminates itself from what is left, of the momenta alone if the slacks are good enough.
+    pub(super) fn refine_point(&mut self, slacks_are_good: bool) {
+        if slacks_are_good {
+            self.r_lambda.fill(0.0);
+        }
         self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
         for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
             *reading += now;

@@ -54,3 +54,27 @@ pub fn worst(r: &[f64], size: &[f64]) -> f64 {
     }
     worst
 }
+
+/// Watches refinement: momenta and slacks, each as a multiple of what is good enough.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    imbalance: f64,
+    slack: f64,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Progress { imbalance: f64::INFINITY, slack: f64::INFINITY }
+    }
+}
+
+impl Progress {
+    /// Below one both are good. What is neither good nor halved is round-off; once that holds of both, another step would
+    /// only stir it. Slacks may be at their limit while the momenta are not yet.
+    pub fn is_over(&mut self, imbalance: f64, slack: f64) -> bool {
+        let still = |now: f64, before: f64| now > 1.0 && now <= 0.5 * before;
+        let goes_on = still(imbalance, self.imbalance) || still(slack, self.slack);
+        *self = Progress { imbalance, slack };
+        !goes_on
+    }
+}

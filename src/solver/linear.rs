@@ -129,23 +129,26 @@ pub trait LinearSystem {
         let Scratch { r_v, r_lambda, dv, dlambda, size } = scratch;
         self.factor(problem, labels, shift);
         self.solve_pivot(problem, v, lambda, 1);
-        let mut before = f64::INFINITY;
+        let mut progress = balance::Progress::default();
         for _ in 0..balance::MAX_REFINEMENTS {
             balance::form(problem, v, lambda, r_v, size);
             let imbalance = balance::worst(r_v, size);
             problem.slack(v, lambda, w);
-            let mut worst = imbalance / balance::BALANCED;
+            let mut slack = 0.0f64;
             for i in 0..w.len() {
                 r_lambda[i] = -w[i] - shift.map_or(0.0, |d| d[i] * lambda[i]);
                 if labels[i] == Label::Free {
-                    worst = worst.max(r_lambda[i].abs() / enough);
+                    slack = slack.max(r_lambda[i].abs());
                 }
             }
-            // Below one it is done; not halved, it is round-off and another step would only stir it.
-            if worst <= 1.0 || worst.is_nan() || worst > 0.5 * before {
+            if progress.is_over(imbalance / balance::BALANCED, slack / enough) {
                 return Some(imbalance);
             }
-            before = worst;
+            if slack <= enough {
+                // What is left of the slacks is round-off of J v, which 1/C would blow up into λ: only the momenta are
+                // mended from here on.
+                r_lambda.fill(0.0);
+            }
             dlambda.fill(0.0);
             self.solve(problem, r_v, r_lambda, dv, dlambda, 0);
             v.iter_mut().zip(dv.iter()).for_each(|(v, d)| *v += d);

@@ -100,6 +100,7 @@ impl<L: LinearSystem> Solver<L> {
         }
         solution.lambda.clone_from(&self.engine.best.lambda);
         solution.labels.clone_from(&self.engine.best.labels);
+        system.settle(&solution.labels, &mut solution.lambda);
         system.velocity(&solution.lambda, &mut solution.v);
         stats.factorizations = system.factorizations();
         stats.analysed = system.analysed();

@@ -10,7 +10,7 @@ use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
 use super::system::{Pass, PivotSystem};
-use super::{Label, residual};
+use super::{Label, index_sets, residual};
 
 /// Compliance below this share of A_ii counts as rigid: its square root is where double precision
 /// stops telling redundant rows apart, and 1/C would drown the masses.
@@ -113,6 +113,24 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Was the pattern of the factor found anew?
     pub fn analysed(&self) -> bool {
         self.memory.analysed
+    }
+
+    /// Brings v of the last factorization back to the labels of the best point, where a later one has replaced it: λ alone
+    /// does not tell v as exactly as the factorization does. λ is replaced if that makes the residual smaller.
+    pub fn settle(&mut self, labels: &[Label], lambda: &mut Vec<f64>) {
+        if !self.memory.evaluated || self.balances(lambda) {
+            return;
+        }
+        let n = lambda.len();
+        let (mut exact, mut w) = (vec![0.0; n], vec![0.0; n]);
+        self.slack(lambda, &mut w);
+        let before = residual::natural(lambda, &w, self.lo(), self.hi());
+        self.point_of(labels, None, &mut exact, &mut w);
+        index_sets::project(&mut exact, self.lo(), self.hi());
+        self.honest_slack(&exact, &mut w);
+        if residual::natural(&exact, &w, self.lo(), self.hi()) < before {
+            *lambda = exact;
+        }
     }
 
     /// v after the step for an impulse vector: that of the factorization where the two belong together,
