@@ -145,7 +145,10 @@ class Plot {
     }
     const raw = (this.high - this.low) / 3, base = 10 ** Math.floor(Math.log10(raw)), marks = [];
     const step = [1, 2, 5, 10].map(m => m * base).find(s => s >= raw) || raw;
-    for (let k = Math.ceil(this.low / step); k * step <= this.high; k++) marks.push([k * step, number(k * step)]);
+    for (let k = Math.ceil(this.low / step); k * step <= this.high; k++) {
+      // Enough digits to tell neighbours apart.
+      marks.push([k * step, number(k * step, Math.min(Math.max(3, 1 + Math.ceil(Math.log10(Math.abs(k) + 1))), 9))]);
+    }
     return marks;
   }
 
