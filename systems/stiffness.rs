@@ -97,59 +97,75 @@ pub(super) fn add(sum: &mut [f64; 36], s: &Stiffness) {
     }
 }
 
-/// Replaces a symmetric matrix by its positive part, by cyclic Jacobi rotations.
+/// Replaces a symmetric matrix by its positive part.
 pub(super) fn cut_negative(k: &mut [f64; 36]) {
-    let mut vectors = [0.0; 36];
-    for i in 0..6 {
-        vectors[7 * i] = 1.0;
+    // Forces at arms that turn with their bodies leave everything but the rotation's own block zero.
+    let only_turning = (0..36).all(|i| k[i] == 0.0 || (i / 6 >= 3 && i % 6 >= 3));
+    if !only_turning {
+        positive_part(k);
+        return;
+    }
+    let mut turning: [f64; 9] = std::array::from_fn(|i| k[6 * (3 + i / 3) + 3 + i % 3]);
+    positive_part(&mut turning);
+    for (i, x) in turning.into_iter().enumerate() {
+        k[6 * (3 + i / 3) + 3 + i % 3] = x;
+    }
+}
+
+/// By cyclic Jacobi rotations; `N` is the square of the number of rows.
+fn positive_part<const N: usize>(k: &mut [f64; N]) {
+    let n = if N == 36 { 6 } else { 3 };
+    let mut vectors = [0.0; N];
+    for i in 0..n {
+        vectors[(n + 1) * i] = 1.0;
     }
     let mut a = *k;
     let size: f64 = a.iter().map(|x| x.abs()).fold(0.0, f64::max);
     // Sweeps converge quadratically; twelve are far more than six rows ever need.
     for _ in 0..12 {
         let mut largest = 0.0f64;
-        for p in 0..5 {
-            for q in p + 1..6 {
-                largest = largest.max(a[6 * p + q].abs());
-                rotate(&mut a, &mut vectors, p, q);
+        for p in 0..n - 1 {
+            for q in p + 1..n {
+                largest = largest.max(a[n * p + q].abs());
+                rotate(&mut a, &mut vectors, n, p, q);
             }
         }
         if largest <= 1e-13 * size {
             break;
         }
     }
-    if (0..6).all(|i| a[7 * i] >= 0.0) {
+    if (0..n).all(|i| a[(n + 1) * i] >= 0.0) {
         return;
     }
-    *k = [0.0; 36];
-    for e in (0..6).filter(|&e| a[7 * e] > 0.0) {
-        for i in 0..6 {
-            for j in 0..6 {
-                k[6 * i + j] += a[7 * e] * (vectors[6 * i + e] * vectors[6 * j + e]);
+    *k = [0.0; N];
+    for e in (0..n).filter(|&e| a[(n + 1) * e] > 0.0) {
+        for i in 0..n {
+            for j in 0..n {
+                k[n * i + j] += a[(n + 1) * e] * (vectors[n * i + e] * vectors[n * j + e]);
             }
         }
     }
 }
 
 /// One Jacobi rotation that brings a[p][q] to zero.
-fn rotate(a: &mut [f64; 36], vectors: &mut [f64; 36], p: usize, q: usize) {
-    let apq = a[6 * p + q];
+fn rotate<const N: usize>(a: &mut [f64; N], vectors: &mut [f64; N], n: usize, p: usize, q: usize) {
+    let apq = a[n * p + q];
     if apq == 0.0 {
         return;
     }
-    let theta = (a[7 * q] - a[7 * p]) / (2.0 * apq);
+    let theta = (a[(n + 1) * q] - a[(n + 1) * p]) / (2.0 * apq);
     let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
     let c = 1.0 / (t * t + 1.0).sqrt();
     let s = t * c;
-    for i in 0..6 {
-        let (x, y) = (a[6 * i + p], a[6 * i + q]);
-        (a[6 * i + p], a[6 * i + q]) = (c * x - s * y, s * x + c * y);
+    for i in 0..n {
+        let (x, y) = (a[n * i + p], a[n * i + q]);
+        (a[n * i + p], a[n * i + q]) = (c * x - s * y, s * x + c * y);
     }
-    for i in 0..6 {
-        let (x, y) = (a[6 * p + i], a[6 * q + i]);
-        (a[6 * p + i], a[6 * q + i]) = (c * x - s * y, s * x + c * y);
-        let (x, y) = (vectors[6 * i + p], vectors[6 * i + q]);
-        (vectors[6 * i + p], vectors[6 * i + q]) = (c * x - s * y, s * x + c * y);
+    for i in 0..n {
+        let (x, y) = (a[n * p + i], a[n * q + i]);
+        (a[n * p + i], a[n * q + i]) = (c * x - s * y, s * x + c * y);
+        let (x, y) = (vectors[n * i + p], vectors[n * i + q]);
+        (vectors[n * i + p], vectors[n * i + q]) = (c * x - s * y, s * x + c * y);
     }
 }
 
