@@ -406,22 +406,6 @@ fn table3() {
     }
 }
 
-/// Median time of a parallel region with nothing to do (µs).
-fn measured_wake(pool: &rayon::ThreadPool) -> f64 {
-    pool.install(|| {
-        let mut items = [0u64; 2];
-        let mut times: Vec<f64> = (0..4000)
-            .map(|_| {
-                let start = Instant::now();
-                Parallel.for_each(&mut items, |k, item| *item += k as u64);
-                1e6 * start.elapsed().as_secs_f64()
-            })
-            .collect();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    })
-}
-
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
@@ -479,11 +463,6 @@ fn main() {
         table3();
     }
     if asked("scaling") {
-        let wake = measured_wake(&pool);
-        println!(
-            "\na parallel region with nothing to do takes {wake:.1} µs here at the median; estimates count {:.1}",
-            1e3 * WAKE
-        );
         for frame in capture("bridge", &[("planks", 512.0)], 3, 1, 1) {
             scaling("bridge × 4", &frame.problem);
         }

@@ -295,7 +295,7 @@ impl Chunk {
         }
         for (shift, weight) in self.shift.iter_mut().zip(&self.weight) {
             // Beyond this a row does not move in double precision, and larger numbers overflow.
-            let most = 1e24 / weight.max(1e-30).min(1e30);
+            let most = 1e24 / weight.clamp(1e-30, 1e30);
             *shift = if *shift < most { *shift } else { most };
         }
         for (shift, floor) in self.shift.iter_mut().zip(&self.floor) {
