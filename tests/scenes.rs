@@ -38,18 +38,6 @@ fn keeps_its_promises(name: &str) {
     assert_eq!(unsettled, 0, "{name}: steps left unsettled");
 }
 
-/// The engine does not hold this scene to its promises yet; it must still run through without losing a body. What is
-/// broken is printed (`--nocapture`), and written down in docs/results.md.
-fn only_runs_yet(name: &str) {
-    let (broken, unsettled) = run(name);
-    for line in broken {
-        println!("  not yet: {line}");
-    }
-    if unsettled > 0 {
-        println!("  not yet: {unsettled} steps unsettled");
-    }
-}
-
 macro_rules! scenes {
     ($list:ident, $how:ident: $($name:ident),+ $(,)?) => {
         const $list: &[&str] = &[$(stringify!($name)),+];
@@ -61,13 +49,9 @@ macro_rules! scenes {
 }
 
 scenes!(
-    KEPT, keeps_its_promises: bin, bowling, boxes, bridge, chain_load, chain_wrap, dominoes, double_pendulum, dzhanibekov, hello, incline,
-    log_tower, mixed_shapes, net_load, newton_cradle, pendulum, rock_pile, rope_bridge, slider_crank, stack, tower_boxes, tower_capsules,
-    trucks, vehicle, wall,
-);
-
-scenes!(
-    NOT_YET, only_runs_yet: cable_spinner, chain_drop, crane, net_truck, ragdoll, tandem_cranes,
+    KEPT, keeps_its_promises: bin, bowling, boxes, bridge, cable_spinner, chain_drop, chain_load, chain_wrap, crane, dominoes,
+    double_pendulum, dzhanibekov, hello, incline, log_tower, mixed_shapes, net_load, net_truck, newton_cradle, pendulum, ragdoll,
+    rock_pile, rope_bridge, slider_crank, stack, tandem_cranes, tower_boxes, tower_capsules, trucks, vehicle, wall,
 );
 
 #[test]
@@ -77,7 +61,7 @@ fn every_scene_file_is_tested() {
         let file = entry.expect("a file").path();
         if file.extension().is_some_and(|e| e == "ron") {
             let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-            let listed = KEPT.contains(&name.as_str()) || NOT_YET.contains(&name.as_str());
+            let listed = KEPT.contains(&name.as_str());
             assert!(listed, "{name} is not in the lists of tests/scenes.rs");
             let plan = plan(&name);
             assert_eq!(plan.name, name, "a scene is called as its file");
