@@ -74,7 +74,7 @@ pub fn chain(links: usize, link_mass: f64, load_mass: f64) -> Loaded {
 
 /// A chain of 0.2 m rods, hanging straight with its load struck to `velocity`.
 pub fn struck(links: usize, link_mass: f64, load_mass: f64, velocity: DVec3) -> Loaded {
-    let mut scene = hanging(links, link_mass, load_mass, 0.0);
+    let scene = hanging(links, link_mass, load_mass, 0.0);
     if let Ok(mut v) = scene.world.get::<&mut LinearVelocity>(scene.load) {
         v.0 = velocity;
     }
