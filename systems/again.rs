@@ -3,7 +3,7 @@
 //! What touches, sticks or stands at a stop mostly still does so afterwards. So every row first keeps the side on which it was
 //! found, which makes the solve a linear one; only where the answer contradicts that are the sides decided anew.
 
-use super::couple::solve_once;
+use super::couple::{solve_linear, solve_once};
 use crate::settings::Settings;
 use crate::solver::Label;
 use crate::work::Island;
@@ -18,7 +18,7 @@ pub fn solve_again(island: &mut Island, settings: &Settings) {
         island.stats = solve_once(island, settings);
     } else {
         freeze(island);
-        island.stats = solve_once(island, settings);
+        island.stats = solve_linear(island, settings);
         thaw(island);
         if !island.stats.converged || contradicts(island) {
             let linear = island.stats.factorizations;

@@ -113,19 +113,34 @@ pub fn solve_partitions(step: &mut Step<'_>) {
 
 /// Solves an island, again while its friction bounds do not belong to its normal impulses and it matters.
 fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
-    let mut passes = 0;
-    loop {
+    let before = island.stats;
+    island.stats = solve_once(island, settings);
+    add_counts(&mut island.stats, &before);
+    for _ in 0..settings.friction_passes {
+        if !renew_friction_bounds(island, rows, settings) {
+            break;
+        }
         let before = island.stats;
         island.stats = solve_once(island, settings);
         add_counts(&mut island.stats, &before);
-        passes += 1;
-        if passes > settings.friction_passes || !renew_friction_bounds(island, rows, settings) {
-            break;
-        }
     }
     island.friction_shift = friction_shift(island, rows);
     island.cut.running = false;
     island.cut.iterations = 1;
+}
+
+/// Solves an island whose rows all keep their sides: one linear solve. What the solver remembers of pivoting is left alone.
+pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveStats {
+    let Island { problem, solver, solution, cut, .. } = island;
+    if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
+        flat.set_method(Method::Bpp);
+        let stats = flat.solve(problem, solution);
+        flat.set_method(settings.method);
+        return stats;
+    }
+    solver.set_options(options(settings));
+    solver.set_method(Method::Bpp);
+    solver.solve(problem, solution)
 }
 
 pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {

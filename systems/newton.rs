@@ -21,7 +21,7 @@
 
 use super::again::{contradicts, freeze, has_sides, thaw};
 use super::assemble::{mass_block, times};
-use super::couple::solve_once;
+use super::couple::{solve_linear, solve_once};
 use super::drift::fly;
 use super::integrate::store_impulses;
 use super::refine::{bring_back, factorizations, with_new_velocity};
@@ -29,7 +29,8 @@ use super::rows::find;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
-use crate::settings::{Integrator, Settings};
+use crate::settings::Integrator;
+use crate::solver::SolveStats;
 use crate::work::{Bodies, Closing, ConstraintBlock, Island, Question, Rows, Told, Witness, Work};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -45,8 +46,11 @@ const MAX_GROWTH: f64 = 3.0;
 /// (rad). Links of a swinging chain, which turn together, stay below a third of it.
 const MAX_BEND: f64 = 0.05;
 
-/// A body is stiff where (hω)² of a joint's force on it is beyond this.
+/// A body is stiff where (hω)² of a joint's force on it is beyond this: the step no longer resolves its turning.
 const STIFF: f64 = 1.0;
+
+/// Beyond this (hω)², a step that does not know of the force is unstable.
+const UNSTABLE: f64 = 4.0;
 
 /// Closed to this (m or rad), iterations end: a tenth of the millimetre that joints are to hold.
 const CLOSED: f64 = 1e-4;
@@ -133,7 +137,7 @@ fn decide_again(step: &mut Step<'_>) -> bool {
         thaw(island);
         island.wavers = contradicts(island);
         if island.wavers {
-            solve_island(island, b, settings, dt);
+            solve_island(island, b, dt, |island| solve_once(island, settings));
         }
     });
     for island in islands.iter().filter(|i| i.surprised) {
@@ -154,18 +158,18 @@ fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool 
             |l: &[f64]| range.clone().filter(|&i| rows.bends[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt();
         let (now, before) = (size(&rows.lambda), size(&rows.before));
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
-        let stiff = |k: usize| is_stiff(block, k, now, bodies, rows, dt);
-        let all_stiff = || (0..slots.len()).all(|k| !bodies.is_dynamic(slots[k]) || stiff(k));
-        let grown = now > MAX_GROWTH * before && (0..slots.len()).any(stiff);
+        let stiffness = |k: usize| stiffness(block, k, now, bodies, rows, dt);
+        let all_stiff = || (0..slots.len()).all(|k| !bodies.is_dynamic(slots[k]) || stiffness(k) > STIFF);
+        let grown = now > MAX_GROWTH * before && (0..slots.len()).any(|k| stiffness(k) > UNSTABLE);
         grown || (dt * bend(slots, bodies) > MAX_BEND && all_stiff())
     })
 }
 
-/// Does a force of this impulse at the block's arms turn a body much faster than the step resolves?
-fn is_stiff(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, rows: &Rows, dt: f64) -> bool {
+/// (hω)² of the turning that a force of this impulse at the block's arms gives a body; zero for those that do not move.
+fn stiffness(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, rows: &Rows, dt: f64) -> f64 {
     let slot = rows.body[block.body as usize + k];
     if !bodies.is_dynamic(slot) {
-        return false;
+        return 0.0;
     }
     let view = &bodies.view[slot as usize];
     let inertia = (view.inertia.x_axis.x + view.inertia.y_axis.y + view.inertia.z_axis.z) / 3.0;
@@ -175,7 +179,7 @@ fn is_stiff(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, ro
         let j = &rows.jacobian[(block.entry + row * block.bodies) as usize + k];
         squares += j[3] * j[3] + j[4] * j[4] + j[5] * j[5];
     }
-    dt * impulse * (0.5 * squares).sqrt() > STIFF * inertia
+    dt * impulse * (0.5 * squares).sqrt() / inertia
 }
 
 /// Greatest angular velocity between two bodies of a block (rad/s).
@@ -306,16 +310,16 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
     islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
         load_masses(island, b, &memory.stiffness, dt);
         load_rows(island, b, r);
-        solve_island(island, b, settings, dt);
+        solve_island(island, b, dt, |island| solve_linear(island, settings));
     });
     for island in islands.iter().filter(|i| i.surprised) {
         bring_back(island, bodies, rows);
     }
 }
 
-fn solve_island(island: &mut Island, bodies: &Bodies, settings: &Settings, dt: f64) {
+fn solve_island(island: &mut Island, bodies: &Bodies, dt: f64, solve: impl Fn(&mut Island) -> SolveStats) {
     let before = island.stats;
-    island.stats = solve_once(island, settings);
+    island.stats = solve(island);
     island.stats.factorizations += before.factorizations;
     limit_turn(island, bodies, dt);
 }
