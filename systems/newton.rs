@@ -161,7 +161,7 @@ fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool 
         let stiffness = |k: usize| stiffness(block, k, now, bodies, rows, dt);
         let all_stiff = || (0..slots.len()).all(|k| !bodies.is_dynamic(slots[k]) || stiffness(k) > STIFF);
         let grown = now > MAX_GROWTH * before && (0..slots.len()).any(|k| stiffness(k) > UNSTABLE);
-        grown || (dt * bend(slots, bodies) > MAX_BEND && all_stiff())
+        grown || (dt * bend(block, bodies, rows) > MAX_BEND && all_stiff())
     })
 }
 
@@ -173,19 +173,40 @@ fn stiffness(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, r
     }
     let view = &bodies.view[slot as usize];
     let inertia = (view.inertia.x_axis.x + view.inertia.y_axis.y + view.inertia.z_axis.z) / 3.0;
-    // Three rows along the axes at an arm r have the angular parts r × e, of which the squares sum to 2r².
-    let mut squares = 0.0;
-    for row in 0..block.rows.min(3) {
-        let j = &rows.jacobian[(block.entry + row * block.bodies) as usize + k];
-        squares += j[3] * j[3] + j[4] * j[4] + j[5] * j[5];
-    }
-    dt * impulse * (0.5 * squares).sqrt() / inertia
+    dt * impulse * arm(block, k, rows) / inertia
 }
 
-/// Greatest angular velocity between two bodies of a block (rad/s).
-fn bend(slots: &[u32], bodies: &Bodies) -> f64 {
-    let w = |s: u32| bodies.velocity[s as usize][1];
-    slots.windows(2).map(|s| (w(s[0]) - w(s[1])).length()).fold(0.0, f64::max)
+/// Length of a body's arm: three rows along the axes at an arm r have the angular parts r × e, of which the squares sum to 2r².
+fn arm(block: &ConstraintBlock, k: usize, rows: &Rows) -> f64 {
+    let squares = angular_parts(block, k, rows).map(|w| w.length_squared()).sum::<f64>();
+    (0.5 * squares).sqrt()
+}
+
+fn angular_parts<'a>(
+    block: &'a ConstraintBlock,
+    k: usize,
+    rows: &'a Rows,
+) -> impl Iterator<Item = DVec3> + 'a {
+    (0..block.rows.min(3)).map(move |row| {
+        let j = &rows.jacobian[(block.entry + row * block.bodies) as usize + k];
+        DVec3::new(j[3], j[4], j[5])
+    })
+}
+
+/// Greatest angular velocity (rad/s) with which two bodies of a block turn the arm of one against the other's. Spin about
+/// the arm, which a ball joint leaves free and which moves no anchor, is not in it.
+fn bend(block: &ConstraintBlock, bodies: &Bodies, rows: &Rows) -> f64 {
+    let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+    let turning = |k: usize| bodies.velocity[slots[k] as usize][1];
+    let mut most = 0.0f64;
+    for k in 1..slots.len() {
+        let between = turning(k) - turning(k - 1);
+        for body in [k - 1, k].into_iter().filter(|&b| bodies.is_dynamic(slots[b])) {
+            let moved = angular_parts(block, body, rows).map(|w| w.dot(between).powi(2)).sum::<f64>().sqrt();
+            most = most.max(moved / arm(block, body, rows).max(1e-9));
+        }
+    }
+    most
 }
 
 impl Memory {
