@@ -17,7 +17,7 @@
 //! that loss would be felt (0.7 m of 10 m on a 20 m chain in 10 s), which is why only surprised islands are solved so.
 //!
 //! Each iteration is one solve of the step's own form: (M + ½h²K(λ)) v⁺ with ½h²K v⁺ᵏ on the right, so that K only helps to
-//! arrive. An iteration turns no body by more than [`MAX_TURN`]; unbounded ones go round in circles.
+//! arrive. An iteration turns no body by more than `MAX_TURN`; unbounded ones go round in circles.
 
 use super::again::{contradicts, freeze, has_sides, thaw};
 use super::assemble::{mass_block, times};

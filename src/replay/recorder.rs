@@ -108,8 +108,10 @@ impl Recorder {
             return None;
         }
         self.make_room();
-        self.meet_new_bodies(world);
-        let frame = self.frame_of(world);
+        let frame = self.frame_of(world).unwrap_or_else(|| {
+            self.meet_new_bodies(world);
+            self.frame_of(world).unwrap_or_default()
+        });
         self.recording.frames.push(frame);
         self.recording.frames.last_mut()
     }
@@ -198,22 +200,22 @@ impl Recorder {
         note_place(&mut self.slot_by_id, entity, slot);
     }
 
-    fn frame_of(&self, world: &World) -> Frame {
+    /// The world's poses; `None` if there is a body that was not met yet.
+    fn frame_of(&self, world: &World) -> Option<Frame> {
         let n = self.entities.len();
         let previous = self.recording.frames.last();
         let mut poses = vec![Pose::ABSENT; n];
         let mut partitions = if self.options.partitions { vec![NO_PARTITION; n] } else { Vec::new() };
         type Seen<'a> = (Entity, &'a Position, &'a Rotation, Option<&'a PartitionIndex>);
         for (entity, position, rotation, partition) in world.query::<Seen<'_>>().iter() {
-            let Some(slot) = self.slot_of(entity) else { continue };
-            let slot = slot as usize;
+            let slot = self.slot_of(entity)? as usize;
             let before = previous.and_then(|f| f.poses.get(slot)).filter(|p| p.is_present());
             poses[slot] = Pose::new(position.0, rotation.0, before);
             if let (Some(place), Some(partition)) = (partitions.get_mut(slot), partition) {
                 *place = u16::try_from(partition.0).unwrap_or(NO_PARTITION);
             }
         }
-        Frame { stats: [f32::NAN; STATS.len()], poses, partitions, ..Frame::default() }
+        Some(Frame { stats: [f32::NAN; STATS.len()], poses, partitions, ..Frame::default() })
     }
 }
 
