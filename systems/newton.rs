@@ -200,7 +200,9 @@ fn bend(block: &ConstraintBlock, bodies: &Bodies, rows: &Rows) -> f64 {
     let turning = |k: usize| bodies.velocity[slots[k] as usize][1];
     let mut most = 0.0f64;
     for k in 1..slots.len() {
-        let between = turning(k) - turning(k - 1);
+        // A chain swings about its fixed end as a whole, which is allowed a little more.
+        let both = bodies.is_dynamic(slots[k]) && bodies.is_dynamic(slots[k - 1]);
+        let between = (turning(k) - turning(k - 1)) * if both { 1.0 } else { 0.8 };
         for body in [k - 1, k].into_iter().filter(|&b| bodies.is_dynamic(slots[b])) {
             let moved = angular_parts(block, body, rows).map(|w| w.dot(between).powi(2)).sum::<f64>().sqrt();
             most = most.max(moved / arm(block, body, rows).max(1e-9));
