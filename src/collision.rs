@@ -49,8 +49,6 @@ pub struct Collision {
     pub disturbed: Vec<Entity>,
     /// Colliders where the velocities just found would lead them, by number; see `systems::collide::ahead`.
     pub ahead: Vec<ColliderAhead>,
-    /// Velocities before the solve.
-    pub free: Vec<[DVec3; 2]>,
     /// Must the contact entities be looked up in the world (after a restore)?
     pub stale: bool,
 }

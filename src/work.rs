@@ -28,6 +28,8 @@ pub struct Work {
     pub groups: crate::graph::islands::Islands,
     /// Island of each slot in this step, [`NO_ISLAND`] for bodies without rows.
     pub island_of: Vec<u32>,
+    /// Pivots and factorizations of groups that were solved in this step and are part of others now.
+    pub spent: (u32, u32),
     /// Which substep of how many.
     pub substep: (u32, u32),
     /// Number of each slot within its island.
@@ -154,7 +156,7 @@ pub struct Bodies {
     pub damping: Vec<Damping>,
     /// Is it out of the simulation?
     pub quarantined: Vec<bool>,
-    /// Velocity without constraints: linear, angular.
+    /// Velocity without constraints, as the solve is given it: linear, angular.
     pub free: Vec<[DVec3; 2]>,
     /// Velocity of the coming step: linear, angular. Input of the solve is the free velocity, output the final one.
     pub velocity: Vec<[DVec3; 2]>,
@@ -239,8 +241,6 @@ pub struct ConstraintBlock {
 pub struct Rows {
     /// Constraints in the order of writing.
     pub blocks: Vec<ConstraintBlock>,
-    /// Blocks from here on add to a contact's earlier block (points that the look ahead found).
-    pub first_extra: usize,
     /// Slots of all blocks, one after another.
     pub body: Vec<u32>,
     /// Jacobian of all blocks, six numbers a row and body.
@@ -293,7 +293,6 @@ impl Rows {
     /// Empties the buffers and keeps their memory.
     pub fn clear(&mut self) {
         self.blocks.clear();
-        self.first_extra = usize::MAX;
         self.body.clear();
         self.jacobian.clear();
         self.violation.clear();
@@ -334,6 +333,8 @@ pub struct Island {
     pub stats: SolveStats,
     /// How far normal impulses ended from those that set the friction bounds (N·s).
     pub friction_shift: f64,
+    /// Are its problem and its answer still those of an earlier step?
+    pub stale: bool,
     /// Was it solved by Newton's method in this step?
     pub surprised: bool,
     /// Was it so once already in this step?
@@ -407,5 +408,6 @@ impl Island {
         self.bodies.clear();
         self.blocks.clear();
         self.rows.clear();
+        self.stale = true;
     }
 }

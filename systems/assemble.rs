@@ -8,8 +8,14 @@ use crate::work::{Bodies, Island, Rows};
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Fills every island's problem. Fixed and kinematic bodies leave it: their velocity moves into d.
+/// Keeps the free velocities and fills every island's problem.
 pub fn assemble_islands(step: &mut Step<'_>) {
+    step.work.bodies.free.clone_from(&step.work.bodies.velocity);
+    assemble_stale(step);
+}
+
+/// Fills the problems of islands that are stale. Fixed and kinematic bodies leave them: their velocity moves into d.
+pub fn assemble_stale(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (bodies, rows) = (&work.bodies, &work.rows);
     let local = work.local.as_slice();
@@ -17,7 +23,8 @@ pub fn assemble_islands(step: &mut Step<'_>) {
     let h2 = step.dt * step.dt;
     let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
     let dt = step.dt;
-    work.islands.par_iter_mut().for_each(|island| assemble(island, bodies, rows, local, share, dt, warm));
+    let stale = work.islands.par_iter_mut().filter(|i| i.stale);
+    stale.for_each(|island| assemble(island, bodies, rows, local, share, dt, warm));
 }
 
 fn assemble(
@@ -34,7 +41,7 @@ fn assemble(
     for &slot in &island.bodies {
         let slot = slot as usize;
         let mut mass = mass_block(&bodies.view[slot]);
-        let mut momentum = times(&mass, bodies.velocity[slot]);
+        let mut momentum = times(&mass, bodies.free[slot]);
         if let Some(stiffness) = bodies.stiffness.get(slot) {
             add_stiffness(&mut mass, &mut momentum, stiffness, &bodies.view[slot], share[0], dt);
         }

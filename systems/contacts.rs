@@ -69,8 +69,6 @@ pub fn write_contacts(step: &mut Step<'_>) {
     drop(contacts);
     drop(query);
     step.work.jointed_pairs = jointed;
-    step.work.rows.first_extra = step.work.rows.blocks.len();
-    step.work.collision.free.clone_from(&step.work.bodies.velocity);
     step.report.penetration_max = deepest;
     step.report.penetration_mean = if count == 0 { 0.0 } else { sum / f64::from(count) };
 }

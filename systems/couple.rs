@@ -31,10 +31,11 @@ fn options(settings: &Settings) -> MixedOptions {
     MixedOptions { kernels, ..MixedOptions::default() }
 }
 
-/// Hands the numbers of the step to the partitions; they take their rows, masses and index sets.
+/// Hands the numbers of the step to the partitions of stale islands; they take their rows, masses and index sets.
 pub fn load_partitions(step: &mut Step<'_>) {
     let settings = step.settings;
-    for island in &mut step.work.islands {
+    for island in step.work.islands.iter_mut().filter(|i| i.stale) {
+        island.stale = false;
         let cut = &mut island.cut;
         (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
         cut.friction_passes = settings.friction_passes;

@@ -79,7 +79,6 @@ fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64
         angular += inertia.inverse() * torque * dt;
     }
     bodies.velocity[slot] = [linear, angular * keep.y];
-    bodies.free[slot] = bodies.velocity[slot];
     // What the kept angular momentum has over I ω_free; with I ω⁺ added it is L + hτ + Jᵀλ (see integrate).
     bodies.angular_momentum[slot] = (momentum + torque * dt - inertia * angular) * keep.y;
 }

@@ -109,12 +109,15 @@ pub fn store_impulses(step: &mut Step<'_>) {
     let rows = &step.work.rows;
     let mut query = step.world.query::<&mut RowImpulses>();
     let mut kept = query.view();
-    for (b, block) in rows.blocks.iter().enumerate() {
-        let Some(impulses) = kept.get_mut(block.entity) else { continue };
-        let range = block.row as usize..(block.row + block.rows) as usize;
-        if b < rows.first_extra {
+    // A contact may have a second block, from looking ahead: all are emptied before any is filled.
+    for block in &rows.blocks {
+        if let Some(impulses) = kept.get_mut(block.entity) {
             impulses.0.clear();
         }
+    }
+    for block in &rows.blocks {
+        let Some(impulses) = kept.get_mut(block.entity) else { continue };
+        let range = block.row as usize..(block.row + block.rows) as usize;
         impulses.0.extend(range.map(|i| RowImpulse {
             key: rows.key[i],
             lambda: rows.lambda[i],

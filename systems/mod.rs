@@ -16,6 +16,7 @@
 //! | interface ↻ | S, z, bounds | λ_Γ | (18) |
 //! | partitions ↻ | problems, λ_Γ | λ, v⁺ | (16), (28) |
 //! | index sets ↻ | λ, bounds | free / tight, "settled" | (12) |
+//! | index sets | λ, v⁺ | islands solved again: surprised joints, overlaps ahead, curves | §3 |
 //! | integrate | λ, v⁺ | pose, velocity, stored impulses | (2), (6) |
 //! | finish | everything | events, report | |
 //!
@@ -86,9 +87,10 @@ pub fn step_pipeline() -> Pipeline {
         .stage(IndexSets, "collect", solve::collect_impulses)
         .stage(IndexSets, "newton", newton::solve_surprised_islands)
         .stage(IndexSets, "look ahead", collide::look_ahead)
+        .stage(IndexSets, "newton again", newton::solve_those_still_open)
+        .stage(IndexSets, "refine", refine::solve_along_the_curve)
+        .stage(IndexSets, "tell solves", solve::tell_solves)
         .stage(IndexSets, "show partitions", partition::show_partitions)
-        .stage(Integrate, "newton again", newton::solve_those_still_open)
-        .stage(Integrate, "refine", refine::solve_along_the_curve)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)

@@ -24,8 +24,9 @@ use super::assemble::{mass_block, times};
 use super::couple::{solve_linear, solve_once};
 use super::drift::fly;
 use super::integrate::store_impulses;
-use super::refine::{bring_back, factorizations, with_new_velocity};
+use super::refine::with_new_velocity;
 use super::rows::find;
+use super::solve::bring_back;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
@@ -92,7 +93,6 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
     if !work.islands.iter().any(|i| i.surprised) {
         return;
     }
-    let before = factorizations(&work.islands);
     let mut memory = std::mem::take(&mut work.newton);
     memory.choose(work);
     for _ in 0..ROUNDS {
@@ -102,7 +102,6 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
         }
     }
     step.work.newton = memory;
-    step.report.factorizations += factorizations(&step.work.islands) - before;
 }
 
 /// Newton's iterations, every row on its side.

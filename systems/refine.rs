@@ -7,12 +7,12 @@
 use super::again::solve_again;
 use super::drift::fly;
 use super::rows::find;
+use super::solve::bring_back;
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::work::{Bodies, Island, Question, Rows, Told};
-use glam::DVec3;
 use rayon::prelude::*;
 
 /// Solves islands again whose joints would be open.
@@ -26,7 +26,6 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.refine_tolerance);
         let again =
             |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
-        let before = factorizations(&work.islands);
         work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
             for (k, &i) in island.rows.iter().enumerate() {
                 island.problem.d[k] += shift[i as usize] / dt;
@@ -44,16 +43,10 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         for island in work.islands.iter().filter(|i| again(i)) {
             bring_back(island, &mut work.bodies, &mut work.rows);
         }
-        step.report.factorizations += factorizations(&work.islands) - before;
         if !work.islands.iter().any(again) {
             return;
         }
     }
-}
-
-/// Factorizations of the step so far.
-pub(super) fn factorizations(islands: &[Island]) -> u32 {
-    islands.iter().map(|i| i.stats.factorizations).sum()
 }
 
 /// Kinetic energy of an island's velocities, in the metric of its problem.
@@ -65,16 +58,6 @@ fn energy(island: &Island) -> f64 {
 
 fn quadratic(m: &[f64; 36], v: &[f64]) -> f64 {
     (0..36).map(|k| v[k / 6] * m[k] * v[k % 6]).sum()
-}
-
-pub(super) fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
-    for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact(6)) {
-        bodies.velocity[slot as usize] = [DVec3::new(v[0], v[1], v[2]), DVec3::new(v[3], v[4], v[5])];
-    }
-    for (k, &row) in island.rows.iter().enumerate() {
-        rows.lambda[row as usize] = island.solution.lambda[k];
-        rows.label[row as usize] = island.solution.labels[k];
-    }
 }
 
 /// For every row that bends: what to add to φ, and how far it would be open after the step.

@@ -2,25 +2,37 @@
 
 use crate::report::Trouble;
 use crate::schedule::Step;
-use crate::work::Scheme;
+use crate::work::{Bodies, Island, Rows, Scheme};
 use glam::DVec3;
 
-/// Brings impulses and velocities back, island by island, in order, and adds up the report.
+/// Brings impulses and velocities back, island by island, in order.
 pub fn collect_impulses(step: &mut Step<'_>) {
     let work = &mut *step.work;
-    let mut squares = 0.0;
-    step.report.converged = true;
     for island in &work.islands {
-        for (k, &slot) in island.bodies.iter().enumerate() {
-            let v = &island.solution.v[6 * k..6 * k + 6];
-            work.bodies.velocity[slot as usize] =
-                [DVec3::new(v[0], v[1], v[2]), DVec3::new(v[3], v[4], v[5])];
-        }
-        for (k, &row) in island.rows.iter().enumerate() {
-            work.rows.lambda[row as usize] = island.solution.lambda[k];
-            work.rows.label[row as usize] = island.solution.labels[k];
-        }
-        let (stats, report) = (&island.stats, &mut *step.report);
+        bring_back(island, &mut work.bodies, &mut work.rows);
+    }
+}
+
+/// Brings one island's impulses and velocities back.
+pub fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
+    for (&slot, v) in island.bodies.iter().zip(island.solution.v.chunks_exact(6)) {
+        bodies.velocity[slot as usize] = [DVec3::new(v[0], v[1], v[2]), DVec3::new(v[3], v[4], v[5])];
+    }
+    for (k, &row) in island.rows.iter().enumerate() {
+        rows.lambda[row as usize] = island.solution.lambda[k];
+        rows.label[row as usize] = island.solution.labels[k];
+    }
+}
+
+/// Tells of the last solve of every island, however often it was solved, and of the work of all.
+pub fn tell_solves(step: &mut Step<'_>) {
+    let mut squares = 0.0;
+    let report = &mut *step.report;
+    let spent = std::mem::take(&mut step.work.spent);
+    report.pivots += spent.0;
+    report.factorizations += spent.1;
+    for island in &step.work.islands {
+        let stats = &island.stats;
         squares += stats.residual * stats.residual;
         report.residual_relative = report.residual_relative.max(stats.residual_relative);
         report.residual_energy = report.residual_energy.max(stats.residual_energy);
@@ -43,5 +55,5 @@ pub fn collect_impulses(step: &mut Step<'_>) {
             report.trouble(Trouble::Unconverged { rows, residual: stats.residual_relative });
         }
     }
-    step.report.residual = squares.sqrt();
+    report.residual = report.residual.max(squares.sqrt());
 }

@@ -211,3 +211,15 @@ fn a_step_of_zero_is_refused() {
 fn a_step_of_nan_is_refused() {
     Physics::new().step(&mut World::new(), f64::NAN);
 }
+
+#[test]
+fn looking_ahead_needs_no_warm_start() {
+    // Groups that are about to overlap are solved again while those beside them keep their answers.
+    let mut scene = turnbuckle::scene::load_with("scenes/bowling.ron", &Default::default()).unwrap();
+    scene.physics.settings.warm_start = false;
+    let dt = scene.dt();
+    for _ in 0..100 {
+        assert!(scene.physics.step(&mut scene.world, dt).converged);
+    }
+    assert_all_finite(&scene.world);
+}

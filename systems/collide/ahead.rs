@@ -19,14 +19,13 @@ use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses,
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{ContactRules, relative_velocity};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
-use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
 use crate::systems::contacts::{close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
 use crate::systems::{assemble, couple, graph, partition, solve};
-use crate::work::{Bodies, Rows, Work};
+use crate::work::{Bodies, Island, Work};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -274,61 +273,30 @@ fn with_velocity(bodies: &Bodies, slot: u32) -> BodyView {
 
 /// Solves the islands that have blocks from `first` on; the others keep what they have.
 fn solve_again(step: &mut Step<'_>, first: usize) {
-    let changed = |island: &crate::work::Island| island.blocks.last().is_some_and(|b| *b as usize >= first);
-    keep_bounds(step.work, first);
-    let counts = (step.report.pivots, step.report.factorizations);
-    let Work { bodies, collision, .. } = &mut *step.work;
-    bodies.velocity.clone_from(&collision.free);
+    let before = work_of(&step.work.islands);
     graph::find_islands(step);
-    partition::partition_bodies(step);
-    assemble::assemble_islands(step);
-    let kept: Vec<_> =
-        step.work.islands.iter().map(|i| (i.stats, i.cut.iterations, i.cut.at_limit)).collect();
-    couple::load_partitions(step);
-    for (island, (stats, iterations, at_limit)) in step.work.islands.iter_mut().zip(kept) {
-        if !changed(island) {
-            island.cut.running = false;
-            (island.stats, island.cut.iterations, island.cut.at_limit) = (stats, iterations, at_limit);
-        }
+    for island in &mut step.work.islands {
+        island.stale = island.blocks.last().is_some_and(|b| *b as usize >= first);
     }
+    partition::partition_bodies(step);
+    assemble::assemble_stale(step);
+    couple::load_partitions(step);
+    let kept = work_of(&step.work.islands);
+    step.work.spent.0 += before.0 - kept.0;
+    step.work.spent.1 += before.1 - kept.1;
     while !couple::index_sets_settled(step) {
         couple::form_schur_complement(step);
         couple::solve_interface(step);
         couple::solve_partitions(step);
         couple::update_index_sets(step);
     }
-    // The report tells of the last solve of every island, and counts the work of all.
-    step.report.troubles.retain(|t| !matches!(t, Trouble::Unconverged { .. }));
-    (step.report.pivots, step.report.factorizations) = (0, 0);
-    (step.report.residual_relative, step.report.residual_energy) = (0.0, 0.0);
-    (step.report.friction_bound_shift, step.report.interface_rows) = (0.0, 0);
     solve::collect_impulses(step);
-    let unchanged = step.work.islands.iter().filter(|i| !changed(i)).map(|i| i.stats);
-    let (pivots, factorizations) =
-        unchanged.fold((0, 0), |n, s| (n.0 + s.pivots + s.ipm_iterations, n.1 + s.factorizations));
-    step.report.pivots += counts.0 - counts.0.min(pivots);
-    step.report.factorizations += counts.1 - counts.1.min(factorizations);
 }
 
-/// Islands that are not solved again keep the friction bounds that their passes found.
-fn keep_bounds(work: &mut Work, first: usize) {
-    let Work { islands, island_of, rows, bodies, .. } = work;
-    let mut again = vec![false; islands.len()];
-    for block in &rows.blocks[first..] {
-        for &slot in &rows.body[block.body as usize..(block.body + block.bodies) as usize] {
-            if bodies.is_dynamic(slot)
-                && let Some(marked) = again.get_mut(island_of[slot as usize] as usize)
-            {
-                *marked = true;
-            }
-        }
-    }
-    for (island, _) in islands.iter().zip(&again).filter(|(_, again)| !**again) {
-        let Rows { lo, hi, .. } = &mut *rows;
-        for (k, &row) in island.rows.iter().enumerate() {
-            (lo[row as usize], hi[row as usize]) = (island.problem.lo[k], island.problem.hi[k]);
-        }
-    }
+/// Pivots and factorizations of these islands so far.
+fn work_of(islands: &[Island]) -> (u32, u32) {
+    let stats = islands.iter().map(|i| i.stats);
+    stats.fold((0, 0), |n, s| (n.0 + s.pivots + s.ipm_iterations, n.1 + s.factorizations))
 }
 
 #[cfg(test)]
