@@ -3,18 +3,14 @@
 //! Everything here can be built anew from the world (that is what [`Collision::forget`] is for); contacts themselves
 //! live in the world as entities.
 
-use crate::components::{CollisionFilter, ManifoldPoint, Material, Surface};
+use crate::components::{CollisionFilter, ManifoldPoint, Material};
 use crate::events::ContactEvent;
-use crate::geometry::{Bounds, BroadPhase, ContactPoint, NarrowScratch, ShapeHandle};
+use crate::geometry::{Bounds, BroadPhase, ContactPoint, Form, NarrowScratch, Posed, ShapeHandle};
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 
 /// May these two bodies' colliders meet? Asked once a step for every near pair; must be a pure function.
 pub type PairFilter = Box<dyn Fn(Entity, Entity) -> bool + Send + Sync>;
-
-/// Near pairs. In boxes: the list is merged anew whenever a pair comes or goes, and pairs are large.
-#[allow(clippy::vec_box)]
-pub type PairList = Vec<Box<Pair>>;
 
 /// Memory of the *collide* stage.
 #[derive(Default)]
@@ -23,18 +19,22 @@ pub struct Collision {
     pub broad: BroadPhase,
     /// Colliders by their number in the broad phase.
     pub colliders: Vec<ColliderRecord>,
+    /// The same in brief.
+    pub briefs: Vec<Brief>,
+    /// The same as they move in this step.
+    pub movers: Vec<Mover>,
     /// Colliders of each body, by entity id.
     pub by_body: Vec<BodyColliders>,
     /// How many entries of `by_body` are in use.
     pub bodies: usize,
     /// Near pairs in order, with their contact entities.
-    pub pairs: PairList,
+    pub pairs: Vec<Pair>,
     /// Those of the last step while the new ones are being listed.
-    pub old_pairs: PairList,
-    /// Pairs without use, for their memory.
-    pub spare_pairs: PairList,
+    pub old_pairs: Vec<Pair>,
+    /// Places in `pairs` of those whose contact begins or ends in this step.
+    pub turning: Vec<u32>,
     /// Buffers of the narrow phase, one a chunk of pairs.
-    pub scratch: Vec<(NarrowScratch, Vec<ContactPoint>)>,
+    pub scratch: Vec<PairScratch>,
     /// Pairs of bodies tied by a joint that forbids contact: slots, sorted.
     pub jointed: Vec<(u32, u32)>,
     /// What happened in this step.
@@ -49,6 +49,10 @@ pub struct Collision {
     pub disturbed: Vec<Entity>,
     /// Colliders where the velocities just found would lead them, by number; see `systems::collide::ahead`.
     pub ahead: Vec<ColliderAhead>,
+    /// Places in `pairs` of those that would overlap there, and how many of `overlaps` each has.
+    pub overlapping: Vec<(u32, u32)>,
+    /// Where they would, pair after pair.
+    pub overlaps: Vec<ContactPoint>,
     /// Must the contact entities be looked up in the world (after a restore)?
     pub stale: bool,
 }
@@ -59,6 +63,21 @@ impl Collision {
         let filter = self.filter.take();
         *self = Collision { filter, stale: true, ..Collision::default() };
     }
+}
+
+/// Buffers for the pairs of one chunk.
+#[derive(Default)]
+pub struct PairScratch {
+    /// The narrow phase's own.
+    pub narrow: NarrowScratch,
+    /// What it finds.
+    pub found: Vec<ContactPoint>,
+    /// Points on their way into a manifold.
+    pub points: Vec<ManifoldPoint>,
+    /// Pairs that would overlap after the step: their place in the chunk, and how many of `overlaps` they have.
+    pub overlapping: Vec<(u32, u32)>,
+    /// Where they would.
+    pub overlaps: Vec<ContactPoint>,
 }
 
 /// The colliders of one body.
@@ -97,8 +116,6 @@ pub struct ColliderRecord {
     pub filter: CollisionFilter,
     /// Does it only report?
     pub sensor: bool,
-    /// Where it may be in this step; `None` if its box is not finite.
-    pub bounds: Option<Bounds>,
     /// A ball of half its thickness: what must not pass through anything.
     pub core: ShapeHandle,
     /// A ball of a hundredth of it.
@@ -109,8 +126,56 @@ pub struct ColliderRecord {
     pub size: f64,
     /// Largest distance of its points from the body's centre of mass.
     pub reach: f64,
-    /// How far the body's centre moves in the step, and how far turning moves the surface at most (m).
-    pub ways: [f64; 2],
+    /// Its shape, if closed forms know it.
+    pub form: Form,
+    /// Does it have nothing but flat faces, convex?
+    pub faceted: bool,
+}
+
+/// A collider as the narrow phase needs it, all in one place: pairs are many, and memory is slower than arithmetic.
+#[derive(Clone, Copy, Debug)]
+pub struct Mover {
+    /// Its shape, if closed forms know it.
+    pub form: Form,
+    /// Where it is.
+    pub pose: Posed,
+    /// Centre of mass and orientation of its body.
+    pub body: Posed,
+    /// Velocity of its body: linear, angular.
+    pub velocity: [DVec3; 2],
+    /// Surface properties.
+    pub material: Material,
+    /// Mass of its body, infinite if forces do not move it (kg).
+    pub mass: f64,
+    /// How far its surface moves in the step at most (m).
+    pub way: f64,
+    /// Largest distance of its points from the body's centre of mass.
+    pub reach: f64,
+    /// Beyond this way its nearest point says little about what it will hit (m); infinite if forces do not move it.
+    pub own: f64,
+    /// Half of the smallest edge of its box; infinite for surfaces.
+    pub size: f64,
+    /// Does it have nothing but flat faces, convex?
+    pub faceted: bool,
+    /// Is its shape another than in the last step?
+    pub reshaped: bool,
+}
+
+/// What most near pairs are judged by: their boxes miss each other, or they may not meet. Packed, so that a look is cheap.
+#[derive(Clone, Copy, Debug)]
+pub struct Brief {
+    /// Where it may be in this step; `None` if its box is not finite.
+    pub bounds: Option<Bounds>,
+    /// The body's slot in this step.
+    pub slot: u32,
+    /// Who may touch it.
+    pub filter: CollisionFilter,
+    /// Does it only report?
+    pub sensor: bool,
+    /// Does its body move by forces?
+    pub dynamic: bool,
+    /// May its body move in this step?
+    pub awake: bool,
 }
 
 /// A collider after the step, if nothing changes.
@@ -126,23 +191,31 @@ pub struct ColliderAhead {
     pub way: f64,
 }
 
-/// A near pair.
-#[derive(Default)]
+/// A near pair. Small: most of them only have boxes that meet.
+#[derive(Debug)]
 pub struct Pair {
     /// Numbers of the colliders, the earlier body first.
     pub ids: (u32, u32),
     /// Its contact entity, if it touches or is about to.
     pub entity: Option<Entity>,
-    /// Its points in the last step while the new ones are being found; the memory of both changes hands.
-    pub old: Vec<ManifoldPoint>,
-    /// Its points.
-    pub points: Vec<ManifoldPoint>,
-    /// Where it would overlap after the step.
-    pub ahead: Vec<ContactPoint>,
     /// Least separation of its points (m), infinite without any.
     pub nearest: f64,
-    /// How the surfaces meet.
-    pub surface: Option<Surface>,
+    /// Does it have points in this step?
+    pub touches: bool,
     /// Did the narrow phase skip it because both bodies sleep? Then the contact stays as it is.
     pub asleep: bool,
+    /// Its points while they are being found; before and after, its contact entity has them.
+    pub points: Vec<ManifoldPoint>,
+}
+
+impl Pair {
+    /// Two colliders that have come near.
+    pub fn new(ids: (u32, u32)) -> Pair {
+        Pair { ids, entity: None, nearest: f64::INFINITY, touches: false, asleep: false, points: Vec::new() }
+    }
+
+    /// The pair itself; what stays behind is without use.
+    pub fn take(&mut self) -> Pair {
+        std::mem::replace(self, Pair::new(self.ids))
+    }
 }

@@ -7,6 +7,7 @@
 //! [`RowImpulses`](super::RowImpulses) holds the impulses of the last step: keys `8 k`, `8 k + 1`, `8 k + 2` for the
 //! normal and the two tangents of the point with key `k`, `8 k + 3` for its torsion, `8 k + 4` and `8 k + 5` for rolling.
 
+use crate::geometry::Rides;
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 
@@ -49,10 +50,22 @@ pub struct ManifoldPoint {
     pub arm_b: DVec3,
     /// First tangent: along sliding, or along what friction held back in the last step.
     pub tangent: DVec3,
-    /// The point in the frame of a, by which it is found again.
+    /// Its place on the surface of a in the frame of that body, by which it is found again.
     pub anchor_a: DVec3,
-    /// The point in the frame of b.
+    /// Its place on the surface of b, likewise.
     pub anchor_b: DVec3,
+    /// The normal in the frame of a when the shapes were last looked at.
+    pub normal_a: DVec3,
+    /// The normal in the frame of b, likewise.
+    pub normal_b: DVec3,
+    /// The separation, likewise (m).
+    pub seen: f64,
+    /// May it be carried along by the bodies while these hardly move against each other, without a look at the shapes?
+    pub carried: bool,
+    /// If so: does the normal turn with b, or with a?
+    pub face_of_b: bool,
+    /// If so: with which of the bodies the point moves.
+    pub rides: Rides,
     /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).
     pub approach: f64,
     /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.

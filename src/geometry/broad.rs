@@ -4,8 +4,9 @@
 //! theirs are looked up again, and only their pairs change. Half-spaces have no box and are held beside the tree.
 //! Pairs are kept sorted by the order in which their colliders were created, so nothing downstream sees the tree's shape.
 
-use super::narrow::Placed;
-use glam::DVec3;
+use super::narrow::{Placed, Posed};
+use super::shape::{Form, ShapeHandle};
+use glam::{DMat3, DVec3};
 use parry3d_f64::bounding_volume::Aabb;
 use parry3d_f64::math::Pose;
 use parry3d_f64::partitioning::{Bvh, BvhWorkspace};
@@ -24,6 +25,21 @@ impl Box3 {
     pub fn around(placed: &Placed) -> Box3 {
         let aabb = placed.shape.parry().compute_aabb(&Pose::from_parts(placed.position, placed.rotation));
         Box3 { low: aabb.mins, high: aabb.maxs }
+    }
+
+    /// The same for a shape whose form is known already.
+    pub fn of(form: Form, shape: &ShapeHandle, at: &Posed) -> Box3 {
+        let half = match form {
+            Form::Ball(radius) => DVec3::splat(radius),
+            Form::Box(half) => {
+                let turn = DMat3::from_quat(at.rotation);
+                turn.x_axis.abs() * half.x + turn.y_axis.abs() * half.y + turn.z_axis.abs() * half.z
+            }
+            Form::Other => {
+                return Box3::around(&Placed { shape, position: at.position, rotation: at.rotation });
+            }
+        };
+        Box3 { low: at.position - half, high: at.position + half }
     }
 
     /// The box that also covers itself moved by `motion`, and `margin` all around.

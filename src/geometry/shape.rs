@@ -106,6 +106,17 @@ pub enum ShapeError {
 #[derive(Clone)]
 pub struct ShapeHandle(Arc<Compiled>);
 
+/// The shapes that closed forms know, as plain numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// A ball of this radius (m).
+    Ball(f64),
+    /// A box with these half edges (m).
+    Box(DVec3),
+    /// Anything else.
+    Other,
+}
+
 struct Compiled {
     shape: Shape,
     parry: SharedShape,
@@ -148,6 +159,15 @@ impl ShapeHandle {
     /// The shape as it was described.
     pub fn shape(&self) -> &Shape {
         &self.0.shape
+    }
+
+    /// The shape as plain numbers, if it is so simple.
+    pub fn form(&self) -> Form {
+        match self.shape() {
+            Shape::Sphere { radius } => Form::Ball(*radius),
+            Shape::Box { half_extents } => Form::Box(*half_extents),
+            _ => Form::Other,
+        }
     }
 
     /// The compiled shape.

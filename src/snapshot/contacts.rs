@@ -2,6 +2,7 @@
 
 use super::{Reader, SnapshotError, Writer};
 use crate::components::*;
+use crate::geometry::Rides;
 use glam::DVec3;
 use hecs::{Entity, World};
 
@@ -9,7 +10,7 @@ use hecs::{Entity, World};
 pub(super) struct SavedContact {
     contact: Contact,
     surface: Surface,
-    points: Vec<ManifoldPoint>,
+    manifold: Manifold,
     rows: Vec<RowImpulse>,
 }
 
@@ -46,7 +47,13 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             out.f64(point.separation);
             out.f64(point.approach);
             out.f64(point.load);
-            for v in [point.normal, point.arm_a, point.arm_b, point.tangent, point.anchor_a, point.anchor_b] {
+            out.f64(point.seen);
+            let flags = u32::from(point.face_of_b) | u32::from(point.carried) << 1;
+            out.u32(flags | rides_number(point.rides) << 2);
+            for v in [point.normal, point.normal_a, point.normal_b, point.tangent] {
+                out.vec3(v);
+            }
+            for v in [point.arm_a, point.arm_b, point.anchor_a, point.anchor_b] {
                 out.vec3(v);
             }
         }
@@ -71,20 +78,29 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, Snapshot
             velocity: input.vec3()?,
             enabled: flags & 4 != 0,
         };
-        let points = input.list(176, point)?;
+        let points = input.list(236, point)?;
         let rows = input.list(12, Reader::row)?;
-        Ok(SavedContact { contact, surface, points, rows })
+        Ok(SavedContact { contact, surface, manifold: Manifold { points }, rows })
     })
+}
+
+fn rides_number(rides: Rides) -> u32 {
+    match rides {
+        Rides::A => 0,
+        Rides::B => 1,
+        Rides::Between => 2,
+    }
 }
 
 fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
     let (key, age, separation) = (input.u32()?, input.u32()?, input.f64()?);
-    let (approach, load) = (input.f64()?, input.f64()?);
-    let mut vectors = [DVec3::ZERO; 6];
+    let (approach, load, seen, flags) = (input.f64()?, input.f64()?, input.f64()?, input.u32()?);
+    let mut vectors = [DVec3::ZERO; 8];
     for v in &mut vectors {
         *v = input.vec3()?;
     }
-    let [normal, arm_a, arm_b, tangent, anchor_a, anchor_b] = vectors;
+    let [normal, normal_a, normal_b, tangent, arm_a, arm_b, anchor_a, anchor_b] = vectors;
+    let rides = [Rides::A, Rides::B, Rides::Between][(flags >> 2).min(2) as usize];
     Ok(ManifoldPoint {
         key,
         normal,
@@ -94,6 +110,12 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         tangent,
         anchor_a,
         anchor_b,
+        normal_a,
+        normal_b,
+        seen,
+        carried: flags & 2 != 0,
+        face_of_b: flags & 1 != 0,
+        rides,
         approach,
         load,
         age,
@@ -107,7 +129,6 @@ pub(super) fn apply(saved: &[SavedContact], world: &mut World) {
         let _ = world.despawn(entity);
     }
     for s in saved {
-        let manifold = Manifold { points: s.points.clone() };
-        world.spawn((s.contact, manifold, s.surface, RowImpulses(s.rows.clone())));
+        world.spawn((s.contact, s.manifold.clone(), s.surface, RowImpulses(s.rows.clone())));
     }
 }

@@ -12,11 +12,10 @@
 //! v the velocity just found: Newton on the gap. Only islands with new rows are solved again. A step without blows costs a few
 //! boxes.
 
-use super::narrow::{CHUNK, may_meet, meet};
+use super::narrow::{CHUNK, may_meet, meet, new_point, tied};
 use super::{entities, list_pairs};
 use crate::collision::{ColliderAhead, ColliderRecord, Collision};
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
-use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{ContactRules, relative_velocity};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
 use crate::schedule::Step;
@@ -24,6 +23,7 @@ use crate::settings::Settings;
 use crate::solver::Label;
 use crate::systems::contacts::{close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
+use crate::systems::refine::with_new_velocity;
 use crate::systems::{assemble, couple, graph, partition, solve};
 use crate::work::{Bodies, Island, Work};
 use glam::DVec3;
@@ -74,20 +74,20 @@ fn fly_ahead(step: &mut Step<'_>) {
 fn widen(step: &mut Step<'_>) {
     let margin = step.settings.contact_margin;
     let Work { bodies, collision, .. } = &mut *step.work;
-    let Collision { broad, colliders, by_body, ahead, .. } = collision;
+    let Collision { broad, colliders, briefs, by_body, ahead, .. } = collision;
     let still = ColliderAhead { position: DVec3::ZERO, rotation: Default::default(), bounds: None, way: 0.0 };
     ahead.resize(colliders.len(), still);
     let mut wider = false;
     for &number in by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids) {
-        let record = &mut colliders[number as usize];
+        let (record, brief) = (&colliders[number as usize], &mut briefs[number as usize]);
         let there = &mut ahead[number as usize];
-        *there = place(record, bodies, step.dt);
-        if let (Some(Bounds::Finite(now)), Some(Bounds::Finite(then))) = (record.bounds, there.bounds)
+        *there = place(record, brief.bounds, bodies, step.dt);
+        if let (Some(Bounds::Finite(now)), Some(Bounds::Finite(then))) = (brief.bounds, there.bounds)
             && there.way > 0.0
             && !now.contains(&then)
         {
             let both = Bounds::Finite(now.union(then.swept(DVec3::ZERO, margin)));
-            record.bounds = Some(both);
+            brief.bounds = Some(both);
             broad.update(number, both);
             wider = true;
         }
@@ -99,11 +99,11 @@ fn widen(step: &mut Step<'_>) {
     }
 }
 
-fn place(record: &ColliderRecord, bodies: &Bodies, dt: f64) -> ColliderAhead {
+fn place(record: &ColliderRecord, now: Option<Bounds>, bodies: &Bodies, dt: f64) -> ColliderAhead {
     let view = &bodies.ahead[record.slot as usize];
     let (position, rotation) = (record.position, record.rotation);
-    if !bodies.is_awake(record.slot) || record.bounds.is_none() {
-        return ColliderAhead { position, rotation, bounds: record.bounds, way: 0.0 };
+    if !bodies.is_awake(record.slot) || now.is_none() {
+        return ColliderAhead { position, rotation, bounds: now, way: 0.0 };
     }
     let turn = view.angular_velocity.length() * dt;
     let way =
@@ -125,14 +125,16 @@ fn place(record: &ColliderRecord, bodies: &Bodies, dt: f64) -> ColliderAhead {
 
 /// Finds the pairs that would overlap by so many times more than they may. Is there one?
 fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
-    let (bodies, settings, dt) = (&step.work.bodies, step.settings, step.dt);
+    let (settings, dt) = (step.settings, step.dt);
     let jointed = &step.work.jointed_pairs;
-    let Collision { pairs, colliders, scratch, filter, ahead, .. } = &mut step.work.collision;
-    let (colliders, filter, ahead) = (&*colliders, &*filter, &*ahead);
+    let Collision { pairs, colliders, briefs, scratch, filter, ahead, overlapping, overlaps, .. } =
+        &mut step.work.collision;
+    let (colliders, briefs, filter, ahead) = (&*colliders, &*briefs, &*filter, &*ahead);
     scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
-    pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, (scratch, found))| {
-        for pair in pairs {
-            pair.ahead.clear();
+    pairs.par_chunks(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
+        scratch.overlapping.clear();
+        scratch.overlaps.clear();
+        for (i, pair) in pairs.iter().enumerate() {
             let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
             let (there_a, there_b) = (&ahead[pair.ids.0 as usize], &ahead[pair.ids.1 as usize]);
             let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { continue };
@@ -141,20 +143,29 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
             if there_a.way + there_b.way <= tolerance || !x.meets(y) {
                 continue;
             }
-            let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
+            let (brief_a, brief_b) = (&briefs[pair.ids.0 as usize], &briefs[pair.ids.1 as usize]);
             let refused = || filter.as_ref().is_some_and(|f| !f(a.entity, b.entity));
-            if a.sensor || b.sensor || !may_meet(a, b, bodies) || tied() || refused() {
+            let apart = a.sensor || b.sensor || !may_meet(brief_a, brief_b);
+            if apart || tied(jointed, a.slot, b.slot) || refused() {
                 continue;
             }
             let a = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
             let b = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
-            collide(&a, &b, margin, scratch, found);
-            if found.iter().any(|p| p.separation < allowed) {
-                pair.ahead.extend_from_slice(found);
+            collide(&a, &b, margin, &mut scratch.narrow, &mut scratch.found);
+            if scratch.found.iter().any(|p| p.separation < allowed) {
+                scratch.overlapping.push((i as u32, scratch.found.len() as u32));
+                scratch.overlaps.extend_from_slice(&scratch.found);
             }
         }
     });
-    pairs.iter().any(|p| !p.ahead.is_empty())
+    overlapping.clear();
+    overlaps.clear();
+    for (chunk, scratch) in scratch.iter().enumerate() {
+        let first = (chunk * CHUNK) as u32;
+        overlapping.extend(scratch.overlapping.iter().map(|&(i, n)| (first + i, n)));
+        overlaps.extend_from_slice(&scratch.overlaps);
+    }
+    !overlapping.is_empty()
 }
 
 /// How far around points are taken along, and what may overlap: less for small bodies.
@@ -171,14 +182,15 @@ fn allowed(nearest: f64, settings: &Settings, dt: f64) -> f64 {
 
 /// Pairs that had no contact get one.
 fn give_entities(step: &mut Step<'_>) {
-    let Collision { pairs, colliders, .. } = &mut step.work.collision;
-    for pair in pairs.iter_mut().filter(|p| !p.ahead.is_empty()) {
+    let Collision { pairs, colliders, movers, overlapping, .. } = &mut step.work.collision;
+    for &(i, _) in overlapping.iter() {
+        let pair = &mut pairs[i as usize];
         if pair.entity.is_some_and(|e| step.world.contains(e)) {
             continue;
         }
         let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
-        let surface = meet(a, b, &step.work.bodies, step.settings);
-        pair.surface = Some(surface);
+        let surface = meet(&movers[pair.ids.0 as usize], &movers[pair.ids.1 as usize], step.settings);
+        pair.touches = true;
         pair.entity = Some(step.world.spawn((
             entities::new_contact(a, b),
             Manifold::default(),
@@ -196,7 +208,11 @@ fn add_rows(step: &mut Step<'_>) -> bool {
     let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
     let before = rows.blocks.len();
-    for pair in collision.pairs.iter().filter(|p| !p.ahead.is_empty()) {
+    let mut rest = &collision.overlaps[..];
+    for &(i, count) in &collision.overlapping {
+        let (overlaps, others) = rest.split_at(count as usize);
+        rest = others;
+        let pair = &collision.pairs[i as usize];
         let Some(entity) = pair.entity else { continue };
         let Some((contact, manifold, surface, last)) = contacts.get_mut(entity) else { continue };
         if contact.sensor || !surface.enabled || !is_sound(surface) {
@@ -206,7 +222,7 @@ fn add_rows(step: &mut Step<'_>) -> bool {
         let from = collision.ahead[pair.ids.0 as usize].position;
         let allowed = allowed(pair.nearest, settings, dt);
         let block = open_block(rows, entity, slots);
-        for found in &pair.ahead {
+        for found in overlaps {
             let (mut point, d) =
                 point_ahead(bodies, slots, from, found, pair.nearest, allowed, surface, &rules);
             point.key = (0..).find(|k| manifold.points.iter().all(|p| p.key != *k)).unwrap_or(0);
@@ -239,21 +255,11 @@ fn point_ahead(
 ) -> (ManifoldPoint, f64) {
     let [a, b] = slots.map(|s| &bodies.ahead[s as usize]);
     let [arm_a, arm_b] = [a, b].map(|v| from - v.position + found.offset);
-    let mut point = ManifoldPoint {
-        key: u32::MAX,
-        normal: found.normal,
-        separation: 0.0,
-        arm_a,
-        arm_b,
-        tangent: DVec3::ZERO,
-        anchor_a: a.rotation.inverse() * arm_a,
-        anchor_b: b.rotation.inverse() * arm_b,
-        approach: 0.0,
-        load: 0.0,
-        age: 0,
-    };
-    let speed =
-        found.normal.dot(relative_velocity(&point, slots.map(|s| with_velocity(bodies, s)).each_ref()));
+    let turns = [a, b].map(|v| v.rotation);
+    let mut point = new_point(found, turns, [arm_a, arm_b], 0.5 * found.separation);
+    let speed = found
+        .normal
+        .dot(relative_velocity(&point, slots.map(|s| with_new_velocity(bodies, s as usize)).each_ref()));
     // The gap at the start of the step, as far as the tangent tells it; a pair that overlapped did not do so by more.
     point.separation = (found.separation - rules.dt * speed).max(before.min(0.0));
     if surface.restitution > 0.0 {
@@ -263,12 +269,6 @@ fn point_ahead(
     // What a turning body must give way is not thrown out faster than any other overlap.
     let d = ((found.separation - allowed) / rules.dt - speed).max(-rules.max_recovery_speed - speed.max(0.0));
     (point, d)
-}
-
-fn with_velocity(bodies: &Bodies, slot: u32) -> BodyView {
-    let mut view = bodies.view[slot as usize];
-    [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot as usize];
-    view
 }
 
 /// Solves the islands that have blocks from `first` on; the others keep what they have.

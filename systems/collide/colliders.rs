@@ -1,9 +1,9 @@
 //! Colliders enter the stage: placed in the world, boxed, and known to the broad phase.
 
-use crate::collision::{BodyColliders, ColliderRecord, Collision};
+use crate::collision::{BodyColliders, Brief, ColliderRecord, Collision, Mover};
 use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
 use crate::constraint::BodyView;
-use crate::geometry::{Bounds, Box3, Placed, Shape, ShapeHandle};
+use crate::geometry::{Bounds, Box3, Form, Posed, Shape, ShapeHandle};
 use crate::schedule::Step;
 use glam::DVec3;
 use hecs::Entity;
@@ -20,18 +20,21 @@ pub fn read_colliders(step: &mut Step<'_>) {
             continue;
         }
         seen += 1;
-        read_body(collision, entity, slot, &bodies.view[slot as usize], &colliders.0, margin, step.dt);
+        let (view, awake) = (&bodies.view[slot as usize], bodies.is_awake(slot));
+        read_body(collision, entity, slot, view, awake, &colliders.0, margin, step.dt);
     }
     if seen != collision.bodies {
         drop_gone(collision);
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 fn read_body(
     collision: &mut Collision,
     entity: Entity,
     slot: u32,
     view: &BodyView,
+    awake: bool,
     colliders: &[Collider],
     margin: f64,
     dt: f64,
@@ -54,32 +57,47 @@ fn read_body(
             Some(number) => {
                 collision.broad.set_order(number, order);
                 let record = &mut collision.colliders[number as usize];
+                let reshaped = !record.shape.same(&collider.shape);
                 let changed = refresh(record, collider, slot, view);
-                record.ways = ways(record, view, dt);
+                let (way, sweep) = ways(record, view, dt);
+                let mut place = collision.briefs[number as usize].bounds;
                 if changed {
-                    record.bounds = bounds(record, view, margin, dt);
-                    if let Some(bounds) = record.bounds {
+                    place = bounds(record, view, margin + sweep, dt);
+                    if let Some(bounds) = place {
                         collision.broad.update(number, bounds);
                     }
                 }
+                collision.briefs[number as usize] = brief(collider, slot, view, awake, place);
+                collision.movers[number as usize] = mover(record, view, way, reshaped);
             }
             None => {
-                let mut record = new_record(entity, slot, k as u32, collider, view);
-                record.ways = ways(&record, view, dt);
-                record.bounds = bounds(&record, view, margin, dt);
+                let record = new_record(entity, slot, k as u32, collider, view);
+                let (way, sweep) = ways(&record, view, dt);
+                let place = bounds(&record, view, margin + sweep, dt);
+                let mover = mover(&record, view, way, false);
+                let brief = brief(collider, slot, view, awake, place);
                 // A shape whose box is not finite cannot be met; it waits as a point.
                 let bounds =
-                    record.bounds.unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
+                    place.unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
                 let number = collision.broad.insert(order, bounds, is_movable(view));
                 if collision.colliders.len() <= number as usize {
                     collision.colliders.push(record);
+                    collision.briefs.push(brief);
+                    collision.movers.push(mover);
                 } else {
                     collision.colliders[number as usize] = record;
+                    collision.briefs[number as usize] = brief;
+                    collision.movers[number as usize] = mover;
                 }
                 collision.by_body[id].ids.push(number);
             }
         }
     }
+}
+
+fn brief(collider: &Collider, slot: u32, view: &BodyView, awake: bool, bounds: Option<Bounds>) -> Brief {
+    let (filter, sensor, dynamic) = (collider.filter, collider.sensor, view.kind == BodyKind::Dynamic);
+    Brief { bounds, slot, filter, sensor, dynamic, awake }
 }
 
 fn is_movable(view: &BodyView) -> bool {
@@ -92,7 +110,6 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         slot,
         index,
         shape: collider.shape.clone(),
-        bounds: None,
         core: collider.shape.clone(),
         centre: collider.shape.clone(),
         local_position: collider.position,
@@ -105,7 +122,8 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         thickness: 0.0,
         size: 0.0,
         reach: 0.0,
-        ways: [0.0; 2],
+        form: Form::Other,
+        faceted: false,
     };
     measure(&mut record, collider);
     refresh(&mut record, collider, slot, view);
@@ -119,6 +137,8 @@ fn measure(record: &mut ColliderRecord, collider: &Collider) {
         record.centre = ShapeHandle::sphere(0.01 * record.thickness);
     }
     record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
+    record.form = collider.shape.form();
+    record.faceted = matches!(collider.shape.shape(), Shape::Box { .. } | Shape::ConvexHull { .. });
     let surface = matches!(collider.shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });
     let flat = surface && record.thickness < 0.01 * record.reach;
     record.size = if flat { f64::INFINITY } else { record.thickness };
@@ -142,21 +162,41 @@ fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &B
     changed
 }
 
-/// How far the body's centre moves in the step, and how far turning moves the surface at most. A turning body sweeps no further
+/// How far the surface moves in the step at most, and how much of that is from turning. A turning body sweeps no further
 /// than its reach; one that turns fast is a ball. Bodies that do not turn may be unbounded: no zero times infinity.
-fn ways(record: &ColliderRecord, view: &BodyView, dt: f64) -> [f64; 2] {
+fn ways(record: &ColliderRecord, view: &BodyView, dt: f64) -> (f64, f64) {
     let turn = view.angular_velocity.length() * dt;
-    [view.linear_velocity.length() * dt, if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 }]
+    let sweep = if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 };
+    (view.linear_velocity.length() * dt + sweep, sweep)
 }
 
-/// Where the collider may be during the step, with the margin at which contacts begin.
+fn mover(record: &ColliderRecord, view: &BodyView, way: f64, reshaped: bool) -> Mover {
+    let dynamic = view.kind == BodyKind::Dynamic;
+    let own = (0.5 * record.thickness).max(0.1 * record.reach);
+    Mover {
+        form: record.form,
+        pose: Posed { position: record.position, rotation: record.rotation },
+        body: Posed { position: view.position, rotation: view.rotation },
+        velocity: [view.linear_velocity, view.angular_velocity],
+        material: record.material,
+        mass: if dynamic { view.mass } else { f64::INFINITY },
+        way,
+        reach: record.reach,
+        own: if dynamic { own } else { f64::INFINITY },
+        size: record.size,
+        faceted: record.faceted,
+        reshaped,
+    }
+}
+
+/// Where the collider may be during the step, with `margin` all around.
 fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Option<Bounds> {
     if let Shape::HalfSpace { normal } = record.shape.shape() {
         let normal = record.rotation * normal.normalize();
         return Some(Bounds::Below { normal, offset: normal.dot(record.position) + margin });
     }
-    let placed = Placed { shape: &record.shape, position: record.position, rotation: record.rotation };
-    let swept = Box3::around(&placed).swept(view.linear_velocity * dt, margin + record.ways[1]);
+    let pose = Posed { position: record.position, rotation: record.rotation };
+    let swept = Box3::of(record.form, &record.shape, &pose).swept(view.linear_velocity * dt, margin);
     (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
 }
 

@@ -1,5 +1,6 @@
 //! Contact entities: spawned, updated in place, despawned, in the order of the pairs.
 
+use super::narrow::meet;
 use crate::collision::{ColliderRecord, Collision};
 use crate::components::{Contact, Manifold, RowImpulses, Surface};
 use crate::events::{ContactEvent, PairNames};
@@ -38,57 +39,57 @@ pub fn drop_parted(step: &mut Step<'_>) {
         if let Some(entity) = pair.entity.take() {
             end_contact(step.world, &mut step.work.collision, entity);
         }
-        pair.points.clear();
-        pair.old.clear();
-        step.work.collision.spare_pairs.push(pair);
     }
     step.work.collision.old_pairs = gone;
 }
 
+/// Gives the contacts that stay their points, and lists the pairs whose contact begins or ends.
 fn update_in_place(step: &mut Step<'_>) {
-    let Collision { pairs, colliders, .. } = &mut step.work.collision;
+    let Collision { pairs, briefs, movers, turning, .. } = &mut step.work.collision;
     let mut query = step.world.query::<(&mut Contact, &mut Manifold, &mut Surface)>();
     let mut contacts = query.view();
+    turning.clear();
     let mut count = 0;
-    for pair in pairs {
-        count += u32::from(!pair.points.is_empty());
-        let Some(entity) = pair.entity else { continue };
-        if pair.points.is_empty() {
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        if !pair.touches && !pair.asleep {
+            if pair.entity.is_some() {
+                turning.push(i as u32);
+            }
             continue;
         }
+        count += u32::from(!pair.points.is_empty());
+        let Some(entity) = pair.entity else {
+            turning.push(i as u32);
+            continue;
+        };
         let Some((contact, manifold, surface)) = contacts.get_mut(entity) else { continue };
         std::mem::swap(&mut manifold.points, &mut pair.points);
-        let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
-        contact.sensor = a.sensor || b.sensor;
-        if let (false, Some(new)) = (pair.asleep, pair.surface) {
-            *surface = new;
+        let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
+        contact.sensor = briefs[a].sensor || briefs[b].sensor;
+        if !pair.asleep {
+            *surface = meet(&movers[a], &movers[b], step.settings);
         }
     }
     step.report.contacts = count;
 }
 
 fn spawn_and_despawn(step: &mut Step<'_>) {
-    for i in 0..step.work.collision.pairs.len() {
+    let turning = std::mem::take(&mut step.work.collision.turning);
+    for &i in &turning {
         let collision = &mut step.work.collision;
-        let pair = &mut collision.pairs[i];
-        match pair.entity {
-            // Points were given back to the entity, so none here means either "given back" or "none found".
-            Some(entity) if pair.surface.is_none() && !pair.asleep => {
-                pair.entity = None;
-                end_contact(step.world, collision, entity);
-            }
-            None if !pair.points.is_empty() => {
-                let (a, b) =
-                    (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
-                let contact = new_contact(a, b);
-                let manifold = Manifold { points: std::mem::take(&mut pair.points) };
-                let Some(surface) = pair.surface else { continue };
-                let entity = step.world.spawn((contact, manifold, surface, RowImpulses::default()));
-                pair.entity = Some(entity);
-            }
-            _ => {}
+        let pair = &mut collision.pairs[i as usize];
+        if let Some(entity) = pair.entity.take() {
+            pair.points.clear();
+            end_contact(step.world, collision, entity);
+            continue;
         }
+        let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
+        let manifold = Manifold { points: std::mem::take(&mut pair.points) };
+        let contact = new_contact(&collision.colliders[a], &collision.colliders[b]);
+        let surface = meet(&collision.movers[a], &collision.movers[b], step.settings);
+        pair.entity = Some(step.world.spawn((contact, manifold, surface, RowImpulses::default())));
     }
+    step.work.collision.turning = turning;
 }
 
 /// The contact of two colliders.

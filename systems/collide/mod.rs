@@ -4,6 +4,7 @@
 //! in a fixed order (`narrow`), and contact entities are spawned, updated and despawned in that same order (`entities`).
 
 mod ahead;
+mod carry;
 mod colliders;
 mod entities;
 mod narrow;
@@ -13,6 +14,7 @@ pub use ahead::look_ahead;
 pub use entities::{names, stopped};
 pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};
 
+use crate::collision::Pair;
 use crate::schedule::Step;
 use crate::work::Work;
 
@@ -49,18 +51,26 @@ fn list_pairs(work: &mut Work) {
         }));
     }
     let order = |ids: (u32, u32)| (collision.broad.order(ids.0), collision.broad.order(ids.1));
-    let mut old = collision.old_pairs.drain(..).peekable();
+    let mut next = 0;
     for &ids in collision.broad.pairs() {
-        while let Some(pair) = old.next_if(|p| p.ids != ids && order(p.ids) <= order(ids)) {
-            gone.push(pair);
+        while next < collision.old_pairs.len() {
+            let known = collision.old_pairs[next].ids;
+            if known == ids || order(known) > order(ids) {
+                break;
+            }
+            gone.push(collision.old_pairs[next].take());
+            next += 1;
         }
-        let pair = old.next_if(|p| p.ids == ids).unwrap_or_else(|| {
-            let mut pair = collision.spare_pairs.pop().unwrap_or_default();
-            (pair.ids, pair.nearest, pair.surface, pair.asleep) = (ids, f64::INFINITY, None, false);
-            pair
-        });
+        let pair = match collision.old_pairs.get_mut(next) {
+            Some(pair) if pair.ids == ids => {
+                next += 1;
+                pair.take()
+            }
+            _ => Pair::new(ids),
+        };
         collision.pairs.push(pair);
     }
-    gone.extend(old);
+    gone.extend(collision.old_pairs.drain(next..));
+    collision.old_pairs.clear();
     collision.old_pairs.append(&mut gone);
 }

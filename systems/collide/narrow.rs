@@ -1,13 +1,12 @@
 //! The narrow phase over all near pairs, in parallel, and the matching of new points with old ones.
 
-use crate::collision::{ColliderRecord, Collision, Pair};
-use crate::components::{BodyKind, ManifoldPoint, Surface};
-use crate::constraint::BodyView;
-use crate::geometry::{ContactPoint, NarrowScratch, Placed, collide, first_touch};
+use super::carry::{MOST, carry_along};
+use crate::collision::{Brief, Collision, Mover, PairFilter, PairScratch};
+use crate::components::{ManifoldPoint, Surface};
+use crate::geometry::{ContactPoint, Placed, ShapeHandle, collide, collide_forms, first_touch};
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::work::Bodies;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 use rayon::prelude::*;
 
 /// Pairs per task: fixed, so that the work is cut the same way for any number of threads.
@@ -15,58 +14,63 @@ pub(super) const CHUNK: usize = 64;
 
 /// Finds the points of every near pair that may touch in this step.
 pub fn find_points(step: &mut Step<'_>) {
-    let (bodies, settings, dt) = (&step.work.bodies, step.settings, step.dt);
-    let Collision { pairs, colliders, scratch, jointed, filter, .. } = &mut step.work.collision;
-    let (colliders, jointed, filter) = (&*colliders, &*jointed, &*filter);
+    let (settings, dt) = (step.settings, step.dt);
+    let Collision { pairs, colliders, briefs, movers, scratch, jointed, filter, .. } =
+        &mut step.work.collision;
+    let (colliders, briefs, movers, jointed, filter) = (&*colliders, &*briefs, &*movers, &*jointed, &*filter);
+    let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
     scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
-    pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, (scratch, found))| {
+    pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
         for pair in pairs {
-            let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
-            std::mem::swap(&mut pair.old, &mut pair.points);
-            pair.asleep = pair.entity.is_some() && !bodies.is_awake(a.slot) && !bodies.is_awake(b.slot);
+            let ids = (pair.ids.0 as usize, pair.ids.1 as usize);
+            let (a, b) = (&briefs[ids.0], &briefs[ids.1]);
+            pair.asleep = pair.entity.is_some() && !a.awake && !b.awake;
             if pair.asleep {
-                std::mem::swap(&mut pair.old, &mut pair.points);
                 continue;
             }
-            pair.points.clear();
-            (pair.surface, pair.nearest) = (None, f64::INFINITY);
-            let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
-            let refused = || filter.as_ref().is_some_and(|f| !f(a.entity, b.entity));
-            if !may_meet(a, b, bodies) || tied() || refused() {
+            (pair.touches, pair.nearest) = (false, f64::INFINITY);
+            if !may_meet(a, b) || tied(jointed, a.slot, b.slot) {
                 continue;
             }
-            let motion = Motion::of(a, b, bodies, settings, dt);
-            motion.find(a, b, scratch, found);
-            place(pair, a, b, bodies, found, &motion);
-            if !pair.points.is_empty() {
-                pair.surface = Some(meet(a, b, bodies, settings));
+            let refuses = |f: &PairFilter| !f(colliders[ids.0].entity, colliders[ids.1].entity);
+            if filter.as_ref().is_some_and(refuses) {
+                continue;
+            }
+            let (a, b) = (&movers[ids.0], &movers[ids.1]);
+            let motion = Motion::of(a, b, &times);
+            if let Some(nearest) = carry_along(&mut pair.points, a, b, &motion) {
+                (pair.touches, pair.nearest) = (true, nearest);
+                continue;
+            }
+            motion.find((a, &colliders[ids.0].shape), (b, &colliders[ids.1].shape), scratch);
+            if !scratch.found.is_empty() {
+                pair.nearest = place(&mut pair.points, a, b, scratch, &motion);
+                pair.touches = !pair.points.is_empty();
             }
         }
     });
 }
 
-pub(super) fn may_meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies) -> bool {
-    let moves = |r: &ColliderRecord| bodies.view[r.slot as usize].kind == BodyKind::Dynamic;
+/// May these two meet in this step, as far as boxes and filters tell?
+pub(super) fn may_meet(a: &Brief, b: &Brief) -> bool {
     let (f, g) = (a.filter, b.filter);
     // The tree's boxes are fat by an amount that depends on the past; what counts is where things can be now.
-    let near = || matches!((&a.bounds, &b.bounds), (Some(x), Some(y)) if x.meets(y));
-    a.slot != b.slot
-        && near()
-        && (moves(a) || moves(b) || a.sensor || b.sensor)
-        && !bodies.quarantined[a.slot as usize]
-        && !bodies.quarantined[b.slot as usize]
+    matches!((&a.bounds, &b.bounds), (Some(x), Some(y)) if x.meets(y))
+        && a.slot != b.slot
+        && (a.dynamic || b.dynamic || a.sensor || b.sensor)
         && f.groups & g.mask != 0
         && g.groups & f.mask != 0
 }
 
+/// Are two slots among those that joints keep from touching?
+pub(super) fn tied(jointed: &[(u32, u32)], a: u32, b: u32) -> bool {
+    !jointed.is_empty() && jointed.binary_search(&(a.min(b), a.max(b))).is_ok()
+}
+
 /// How two materials meet.
-pub(super) fn meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings) -> Surface {
+pub(super) fn meet(a: &Mover, b: &Mover, settings: &Settings) -> Surface {
     let (m, n) = (&a.material, &b.material);
-    let mass = |r: &ColliderRecord| match bodies.view[r.slot as usize].kind {
-        BodyKind::Dynamic => bodies.view[r.slot as usize].mass,
-        _ => f64::INFINITY,
-    };
-    let mass = mass(a).min(mass(b)).min(1e12);
+    let mass = a.mass.min(b.mass).min(1e12);
     Surface {
         friction: (m.friction.max(0.0) * n.friction.max(0.0)).sqrt(),
         restitution: m.restitution.max(n.restitution).clamp(0.0, 1.0),
@@ -79,53 +83,60 @@ pub(super) fn meet(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, sett
     }
 }
 
+/// What all pairs share.
+struct Times {
+    /// The step (s).
+    dt: f64,
+    /// What gravity adds to a way in a step (m).
+    fall: f64,
+    /// `Settings::contact_margin`.
+    margin: f64,
+}
+
 /// How two colliders may approach in this step.
-struct Motion {
+pub(super) struct Motion {
     /// Motion of b relative to a in the step (m), without turning.
     relative: DVec3,
     /// Surfaces are looked at within this distance whatever they do (m).
-    margin: f64,
+    pub margin: f64,
     /// Distance within which points are looked for (m).
     reach: f64,
     /// Longest way the surfaces may approach (m).
-    way: f64,
+    pub way: f64,
     /// What the step's own acceleration may add (m).
-    fall: f64,
+    pub fall: f64,
     /// The step (s).
     dt: f64,
 }
 
 impl Motion {
-    fn of(a: &ColliderRecord, b: &ColliderRecord, bodies: &Bodies, settings: &Settings, dt: f64) -> Motion {
-        let (va, vb) = (&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]);
-        let relative = (vb.linear_velocity - va.linear_velocity) * dt;
-        let fall = settings.gravity.length() * dt * dt;
+    fn of(a: &Mover, b: &Mover, times: &Times) -> Motion {
+        let Times { dt, fall, margin } = *times;
+        let relative = (b.velocity[0] - a.velocity[0]) * dt;
         // Two bodies that move together may part in this very step, when something stops one of them: so each counts
         // with its own speed, not only with the relative one.
-        let way = a.ways[0] + b.ways[0] + a.ways[1] + b.ways[1] + fall;
-        let size = |v: &BodyView, r: &ColliderRecord| match v.kind {
-            BodyKind::Dynamic => (0.5 * r.thickness).max(0.1 * r.reach),
-            _ => f64::INFINITY,
-        };
-        let own = size(va, a).min(size(vb, b));
+        let way = a.way + b.way + fall;
+        let own = a.own.min(b.own);
         let thin = a.size.min(b.size);
-        let margin = settings.contact_margin.min(0.05 * a.reach.min(b.reach)).min(own).min(thin.max(1e-6));
+        let margin = margin.min(0.05 * a.reach.min(b.reach)).min(own).min(thin.max(1e-6));
         // Beyond its own size a body's nearest point says little about what it will hit: then it is swept.
         Motion { relative, margin, reach: margin + way.min(own), way, fall, dt }
     }
 
-    fn find(
-        &self,
-        a: &ColliderRecord,
-        b: &ColliderRecord,
-        scratch: &mut NarrowScratch,
-        found: &mut Vec<ContactPoint>,
-    ) {
-        let placed = |r: &'_ ColliderRecord| (r.position, r.rotation);
-        let ((pa, qa), (pb, qb)) = (placed(a), placed(b));
-        let a = Placed { shape: &a.shape, position: pa, rotation: qa };
-        let mut b = Placed { shape: &b.shape, position: pb, rotation: qb };
-        collide(&a, &b, self.reach, scratch, found);
+    fn find(&self, a: (&Mover, &ShapeHandle), b: (&Mover, &ShapeHandle), scratch: &mut PairScratch) {
+        let PairScratch { narrow, found, .. } = scratch;
+        let (form_a, form_b) = (a.0.form, b.0.form);
+        let placed = |m: &Mover| (m.pose.position, m.pose.rotation);
+        let known = collide_forms((form_a, &a.0.pose), (form_b, &b.0.pose), self.reach, narrow, found);
+        if known && (!found.is_empty() || self.way <= self.reach) {
+            return;
+        }
+        let ((pa, qa), (pb, qb)) = (placed(a.0), placed(b.0));
+        let a = Placed { shape: a.1, position: pa, rotation: qa };
+        let mut b = Placed { shape: b.1, position: pb, rotation: qb };
+        if !known {
+            collide(&a, &b, self.reach, narrow, found);
+        }
         if !found.is_empty() || self.way <= self.reach {
             return;
         }
@@ -133,60 +144,87 @@ impl Motion {
         // The points at the moment of touching, seen from where the bodies are now.
         let moved = self.relative * share;
         b.position += moved;
-        collide(&a, &b, self.margin, scratch, found);
+        collide(&a, &b, self.margin, narrow, found);
         for point in found {
             point.separation -= moved.dot(point.normal);
         }
     }
 }
 
-/// Turns what was found into manifold points, each with the name of the old point it continues.
+/// Turns what was found into manifold points, each with the name of the old point it continues, in the place of the old
+/// ones. Returns the least separation.
 fn place(
-    pair: &mut Pair,
-    a: &ColliderRecord,
-    b: &ColliderRecord,
-    bodies: &Bodies,
-    found: &[ContactPoint],
+    points: &mut Vec<ManifoldPoint>,
+    a: &Mover,
+    b: &Mover,
+    scratch: &mut PairScratch,
     motion: &Motion,
-) {
-    let (va, vb) = (&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]);
-    let (from_a, from_b) = (a.position - va.position, a.position - vb.position);
-    for point in found {
+) -> f64 {
+    let PairScratch { found, points: new, .. } = scratch;
+    let (from_a, from_b) = (a.pose.position - a.body.position, a.pose.position - b.body.position);
+    let turns = [a.body.rotation, b.body.rotation];
+    let carried = a.faceted && b.faceted && found.len() <= MOST;
+    let mut nearest = f64::INFINITY;
+    new.clear();
+    for point in found.iter() {
         let (arm_a, mut arm_b) = (from_a + point.offset, from_b + point.offset);
-        let approach = -point.normal.dot(motion.relative);
-        if point.separation > motion.reach {
+        let swept = point.separation > motion.reach;
+        if swept {
+            let approach = -point.normal.dot(motion.relative);
             arm_b -= motion.relative * (point.separation / approach).min(1.0);
         }
-        let speed = |v: &BodyView, arm: DVec3| {
-            motion.dt * point.normal.dot(v.linear_velocity + v.angular_velocity.cross(arm))
-        };
-        let (forward, back) = (speed(va, arm_a), -speed(vb, arm_b));
+        let speed =
+            |m: &Mover, arm: DVec3| motion.dt * point.normal.dot(m.velocity[0] + m.velocity[1].cross(arm));
+        let (forward, back) = (speed(a, arm_a), -speed(b, arm_b));
         let closing = (forward + back).max(forward).max(back);
         if point.separation > motion.margin + closing.max(0.0) + motion.fall {
             continue;
         }
-        pair.points.push(ManifoldPoint {
-            key: u32::MAX,
-            normal: point.normal,
-            separation: point.separation,
-            arm_a,
-            arm_b,
-            tangent: DVec3::ZERO,
-            anchor_a: va.rotation.inverse() * arm_a,
-            anchor_b: vb.rotation.inverse() * arm_b,
-            approach: 0.0,
-            load: 0.0,
-            age: 0,
+        nearest = nearest.min(point.separation);
+        let half = if swept { 0.0 } else { 0.5 * point.separation };
+        new.push(ManifoldPoint {
+            carried: carried && !swept,
+            ..new_point(point, turns, [arm_a, arm_b], half)
         });
     }
-    pair.nearest = pair.points.iter().map(|p| p.separation).fold(f64::INFINITY, f64::min);
     let size = a.size.min(b.size).min(1e3);
-    adopt(pair, 0.5 * size + 2.0 * motion.relative.length());
+    adopt(points, new, 0.5 * size + 2.0 * motion.relative.length());
+    points.clear();
+    points.extend_from_slice(new);
+    nearest
+}
+
+/// A point that is not known yet, in the middle between surfaces that are `half` away from it.
+pub(super) fn new_point(
+    found: &ContactPoint,
+    [turn_a, turn_b]: [DQuat; 2],
+    [arm_a, arm_b]: [DVec3; 2],
+    half: f64,
+) -> ManifoldPoint {
+    let (back_a, back_b) = (turn_a.inverse(), turn_b.inverse());
+    ManifoldPoint {
+        key: u32::MAX,
+        normal: found.normal,
+        separation: found.separation,
+        arm_a,
+        arm_b,
+        tangent: DVec3::ZERO,
+        anchor_a: back_a * (arm_a - found.normal * half),
+        anchor_b: back_b * (arm_b + found.normal * half),
+        normal_a: back_a * found.normal,
+        normal_b: back_b * found.normal,
+        seen: found.separation,
+        carried: false,
+        face_of_b: found.face_of_b,
+        rides: found.rides,
+        approach: 0.0,
+        load: 0.0,
+        age: 0,
+    }
 }
 
 /// New points take over key, tangent and memory of the nearest old ones; the rest get free keys.
-fn adopt(pair: &mut Pair, within: f64) {
-    let Pair { old, points, .. } = pair;
+fn adopt(old: &[ManifoldPoint], points: &mut [ManifoldPoint], within: f64) {
     let mut taken = [false; 64];
     for point in points.iter_mut() {
         let mut best = (within * within, None);

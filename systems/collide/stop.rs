@@ -5,7 +5,7 @@
 //! final motion, and its way (not its velocity) is cut where it touches.
 
 use super::colliders::read_colliders;
-use super::narrow::may_meet;
+use super::narrow::{may_meet, tied};
 use crate::collision::{ColliderRecord, Collision, Pair};
 use crate::components::{BodyKind, Surface};
 use crate::geometry::{Bounds, Placed, first_touch};
@@ -20,13 +20,16 @@ const SPIN: f64 = 1.0;
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { pairs, colliders, stops, jointed, filter, .. } = &mut step.work.collision;
+    let Collision { pairs, colliders, briefs, stops, jointed, filter, .. } = &mut step.work.collision;
     let (world, filter) = (&*step.world, &*filter);
     stops.clear();
     // A pair without points may be one for which none were found, deep in a thin wall; it is held all the same.
     let pushes = |pair: &Pair, a: &ColliderRecord, b: &ColliderRecord| match pair.entity {
-        Some(e) if pair.surface.is_some() => world.get::<&Surface>(e).is_ok_and(|s| s.enabled),
-        _ => may_meet(a, b, bodies) && filter.as_ref().is_none_or(|f| f(a.entity, b.entity)),
+        Some(e) if pair.touches => world.get::<&Surface>(e).is_ok_and(|s| s.enabled),
+        _ => {
+            let near = may_meet(&briefs[pair.ids.0 as usize], &briefs[pair.ids.1 as usize]);
+            near && filter.as_ref().is_none_or(|f| f(a.entity, b.entity))
+        }
     };
     let is_fast = |r: &ColliderRecord| {
         let [v, w] = bodies.velocity[r.slot as usize];
@@ -37,8 +40,10 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     for pair in pairs.iter() {
         let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
         let (fast_a, fast_b) = (is_fast(a), is_fast(b));
-        let tied = || jointed.binary_search(&(a.slot.min(b.slot), a.slot.max(b.slot))).is_ok();
-        if !(fast_a || fast_b) || a.sensor || b.sensor || a.slot == b.slot || !pushes(pair, a, b) || tied() {
+        if !(fast_a || fast_b) || a.sensor || b.sensor || a.slot == b.slot {
+            continue;
+        }
+        if !pushes(pair, a, b) || tied(jointed, a.slot, b.slot) {
             continue;
         }
         for (fast, other) in [(fast_a.then_some(a), b), (fast_b.then_some(b), a)] {
@@ -144,11 +149,11 @@ fn free_flight(
     near: &mut Vec<u32>,
 ) -> Option<f64> {
     let fast = &collision.colliders[number as usize];
-    let Some(Bounds::Finite(region)) = fast.bounds.filter(|_| !fast.sensor) else { return None };
+    let bounds = collision.briefs[number as usize].bounds;
+    let Some(Bounds::Finite(region)) = bounds.filter(|_| !fast.sensor) else { return None };
     near.clear();
     collision.broad.in_region(&region, &mut |n| near.push(n));
-    let tied =
-        |slot: u32| collision.jointed.binary_search(&(slot.min(fast.slot), slot.max(fast.slot))).is_ok();
+    let tied = |slot: u32| tied(&collision.jointed, slot, fast.slot);
     let meets = |o: &&ColliderRecord| {
         let (f, g) = (fast.filter, o.filter);
         let asked = || collision.filter.as_ref().is_none_or(|may| may(o.entity, fast.entity));

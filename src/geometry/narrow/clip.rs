@@ -1,5 +1,6 @@
 //! Where two features lie over each other, seen along the contact normal.
 
+use super::Rides;
 use super::feature::Feature;
 use glam::{DVec2, DVec3};
 
@@ -8,6 +9,15 @@ use glam::{DVec2, DVec3};
 pub(super) struct Touch {
     pub on_a: DVec3,
     pub on_b: DVec3,
+    /// Whose corner it is.
+    pub rides: Rides,
+}
+
+impl Touch {
+    /// Two places of which neither is a corner.
+    pub(super) fn between(on_a: DVec3, on_b: DVec3) -> Touch {
+        Touch { on_a, on_b, rides: Rides::Between }
+    }
 }
 
 /// A feature seen along the normal.
@@ -76,14 +86,14 @@ pub(super) fn overlap(a: &Feature, b: &Feature, n: DVec3, slack: f64, parallel: 
         if sb.covers(*p, slack)
             && let Some(y) = sb.lift(*x, n)
         {
-            out.push(Touch { on_a: *x, on_b: y });
+            out.push(Touch { on_a: *x, on_b: y, rides: Rides::A });
         }
     }
     for (y, p) in b.corners().iter().zip(sb.flat()) {
         if sa.covers(*p, slack)
             && let Some(x) = sa.lift(*y, n)
         {
-            out.push(Touch { on_a: x, on_b: *y });
+            out.push(Touch { on_a: x, on_b: *y, rides: Rides::B });
         }
     }
     if a.corners().len() == 2 && b.corners().len() == 2 {
@@ -119,7 +129,7 @@ fn cross_edges(
     let t = (q - p).perp_dot(d) / det;
     if (0.0..=1.0).contains(&s) && (0.0..=1.0).contains(&t) {
         let (ca, cb) = (sa.feature.corners(), sb.feature.corners());
-        out.push(Touch { on_a: ca[i].lerp(ca[j], s), on_b: cb[k].lerp(cb[l], t) });
+        out.push(Touch::between(ca[i].lerp(ca[j], s), cb[k].lerp(cb[l], t)));
     }
 }
 
@@ -134,10 +144,10 @@ fn side_by_side(sa: &Shadow, sb: &Shadow, parallel: f64, out: &mut Vec<Touch>) {
     let (ca, cb) = (sa.feature.corners(), sb.feature.corners());
     for i in 0..2 {
         if let Some(t) = on_edge(sb, sa.flat[i]) {
-            out.push(Touch { on_a: ca[i], on_b: cb[0].lerp(cb[1], t) });
+            out.push(Touch { on_a: ca[i], on_b: cb[0].lerp(cb[1], t), rides: Rides::A });
         }
         if let Some(t) = on_edge(sa, sb.flat[i]) {
-            out.push(Touch { on_a: ca[0].lerp(ca[1], t), on_b: cb[i] });
+            out.push(Touch { on_a: ca[0].lerp(ca[1], t), on_b: cb[i], rides: Rides::B });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::clip::Touch;
 use super::part::Part;
-use glam::{DMat3, DVec3};
+use glam::DVec3;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::{
     contact_support_map_support_map_with_params, distance_support_map_support_map,
@@ -24,21 +24,16 @@ pub(super) fn nearest(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<N
         (Part::Ball(_), Part::Ball(_)) => {
             let t = b_in_a.translation;
             let normal = t.try_normalize().unwrap_or(DVec3::Z);
-            Some(Nearest { normal, touch: Some(Touch { on_a: DVec3::ZERO, on_b: t }) })
+            Some(Nearest { normal, touch: Some(Touch::between(DVec3::ZERO, t)) })
         }
         (_, Part::Ball(_)) => point_against(a, b_in_a.translation),
         (Part::Ball(_), _) => {
             let a_in_b = b_in_a.inverse();
             let back = point_against(b, a_in_b.translation)?;
-            let touch = back.touch.map(|t| Touch {
-                on_a: b_in_a.transform_point(t.on_b),
-                on_b: b_in_a.transform_point(t.on_a),
-            });
+            let touch = back
+                .touch
+                .map(|t| Touch::between(b_in_a.transform_point(t.on_b), b_in_a.transform_point(t.on_a)));
             Some(Nearest { normal: -(b_in_a.rotation * back.normal), touch })
-        }
-        (Part::Box(x), Part::Box(y)) => {
-            let normal = box_box(x.half_extents, y.half_extents, b_in_a, reach)?;
-            Some(Nearest { normal, touch: None })
         }
         (Part::Capsule { core: x, .. }, Part::Capsule { core: y, .. }) => {
             Some(segments(x.a, x.b, b_in_a.transform_point(y.a), b_in_a.transform_point(y.b)))
@@ -107,14 +102,14 @@ fn point_against(a: &Part, p: DVec3) -> Option<Nearest> {
     // On the surface itself the direction is lost; the one from the middle of the part will do.
     let outward = away.try_normalize().or_else(|| p.try_normalize()).unwrap_or(DVec3::Z);
     let normal = if projection.is_inside && away.length_squared() > 0.0 { -outward } else { outward };
-    Some(Nearest { normal, touch: Some(Touch { on_a: projection.point, on_b: p }) })
+    Some(Nearest { normal, touch: Some(Touch::between(projection.point, p)) })
 }
 
 /// Nearest points of two segments; parallel ones meet in the middle of their common stretch.
 fn segments(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> Nearest {
     let (d, e) = (a1 - a0, b1 - b0);
     let (s, t) = nearest_parameters(a0, d, b0, e);
-    let touch = Touch { on_a: a0 + d * s, on_b: b0 + e * t };
+    let touch = Touch::between(a0 + d * s, b0 + e * t);
     let normal = (touch.on_b - touch.on_a)
         .try_normalize()
         .or_else(|| d.cross(e).try_normalize())
@@ -160,7 +155,7 @@ fn crossing_cylinders(
     }
     let normal = perpendicular * height.signum();
     let on_a = a0 + d * s + normal * x.radius;
-    Some(Nearest { normal, touch: Some(Touch { on_a, on_b: b0 + e * t - normal * y.radius }) })
+    Some(Nearest { normal, touch: Some(Touch::between(on_a, b0 + e * t - normal * y.radius)) })
 }
 
 /// GJK, and EPA where the cores overlap.
@@ -170,64 +165,8 @@ fn by_support(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<Nearest> 
     let mut simplex = VoronoiSimplex::new();
     match contact_support_map_support_map_with_params(b_in_a, g, h, reach, &mut simplex, None) {
         GJKResult::ClosestPoints(on_a, on_b, normal) if normal.is_finite() && normal != DVec3::ZERO => {
-            Some(Nearest { normal: normal.normalize(), touch: Some(Touch { on_a, on_b }) })
+            Some(Nearest { normal: normal.normalize(), touch: Some(Touch::between(on_a, on_b)) })
         }
         _ => None,
     }
-}
-
-/// The axis of least overlap (or widest gap) of two boxes: 3 + 3 face normals, 9 pairs of edges.
-fn box_box(ea: DVec3, eb: DVec3, b_in_a: &Pose, reach: f64) -> Option<DVec3> {
-    let r = DMat3::from_quat(b_in_a.rotation);
-    let t = b_in_a.translation;
-    let columns = [r.x_axis, r.y_axis, r.z_axis];
-    let size = ea.min_element().min(eb.min_element());
-    let mut best = (f64::NEG_INFINITY, DVec3::ZERO);
-    for i in 0..3 {
-        let span = columns[0][i].abs() * eb.x + columns[1][i].abs() * eb.y + columns[2][i].abs() * eb.z;
-        let gap = t[i].abs() - ea[i] - span;
-        if gap > reach {
-            return None;
-        }
-        if gap > best.0 {
-            let mut axis = DVec3::ZERO;
-            axis[i] = if t[i] < 0.0 { -1.0 } else { 1.0 };
-            best = (gap, axis);
-        }
-    }
-    // A face of b must be clearly better than one of a, or the reference would flip from step to step.
-    let clearly = 1e-6 * size;
-    for (i, axis) in columns.iter().enumerate() {
-        let along = t.dot(*axis);
-        let gap = along.abs() - eb[i] - ea.dot(axis.abs());
-        if gap > reach {
-            return None;
-        }
-        if gap > best.0 + clearly {
-            best = (gap, if along < 0.0 { -*axis } else { *axis });
-        }
-    }
-    let clearly = 1e-3 * size;
-    for i in 0..3 {
-        for axis_b in &columns {
-            let mut unit = DVec3::ZERO;
-            unit[i] = 1.0;
-            let cross = unit.cross(*axis_b);
-            let length = cross.length();
-            if length < 1e-3 {
-                continue; // parallel edges: a face normal says the same
-            }
-            let axis = cross / length;
-            let along = t.dot(axis);
-            let span_b: f64 = (0..3).map(|k| eb[k] * axis.dot(columns[k]).abs()).sum();
-            let gap = along.abs() - ea.dot(axis.abs()) - span_b;
-            if gap > reach {
-                return None;
-            }
-            if gap > best.0 + clearly {
-                best = (gap, if along < 0.0 { -axis } else { axis });
-            }
-        }
-    }
-    Some(best.1)
 }

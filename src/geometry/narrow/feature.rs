@@ -98,7 +98,7 @@ fn radial(dir: DVec3) -> DVec3 {
     DVec3::new(dir.x, 0.0, dir.z).try_normalize().unwrap_or(DVec3::X)
 }
 
-fn box_face(e: DVec3, dir: DVec3) -> Feature {
+pub(super) fn box_face(e: DVec3, dir: DVec3) -> Feature {
     let d = dir.abs();
     let axis = if d.x >= d.y && d.x >= d.z { 0 } else { 1 + usize::from(d.z > d.y) };
     let (u, w) = ((axis + 1) % 3, (axis + 2) % 3);

@@ -5,6 +5,7 @@
 //! (closed forms, separating axes, or GJK/EPA), lays the facing features over each other along that direction, and
 //! takes the corners of the overlap. Meshes, height fields and compounds are taken apart into convex parts first.
 
+mod boxes;
 mod clip;
 mod direction;
 mod feature;
@@ -13,7 +14,7 @@ mod plane;
 mod reduce;
 mod round;
 
-use super::shape::ShapeHandle;
+use super::shape::{Form, ShapeHandle};
 use clip::Touch;
 use glam::{DQuat, DVec3};
 use parry3d_f64::bounding_volume::BoundingVolume;
@@ -31,6 +32,22 @@ pub struct Placed<'a> {
     pub rotation: DQuat,
 }
 
+impl Placed<'_> {
+    /// Its place without the shape.
+    pub fn pose(&self) -> Posed {
+        Posed { position: self.position, rotation: self.rotation }
+    }
+}
+
+/// A place in the world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Posed {
+    /// Where the origin is.
+    pub position: DVec3,
+    /// How it is turned.
+    pub rotation: DQuat,
+}
+
 /// One place where two shapes touch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
@@ -42,6 +59,22 @@ pub struct ContactPoint {
     pub normal: DVec3,
     /// Distance between the surfaces along the normal (m); negative where they overlap.
     pub separation: f64,
+    /// Where it stays when the shapes move a little.
+    pub rides: Rides,
+    /// Whose face the normal turns with: the second shape's, or the first's (also where it is no face's).
+    pub face_of_b: bool,
+}
+
+/// With which of two shapes a point moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Rides {
+    /// A corner of the first.
+    A,
+    /// A corner of the second.
+    B,
+    /// Neither: edges cross, or a round surface rolls.
+    #[default]
+    Between,
 }
 
 /// Buffers of the narrow phase, one a thread; what is in them never reaches a result.
@@ -60,8 +93,7 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
     if !reach.is_finite() {
         return;
     }
-    if let Some(point) = round::touch(a, b) {
-        out.extend(point.filter(|p| p.separation <= reach && p.offset.is_finite() && p.normal.is_finite()));
+    if collide_forms((a.shape.form(), &a.pose()), (b.shape.form(), &b.pose()), reach, scratch, out) {
         return;
     }
     let b_in_a = relative(a, b);
@@ -88,11 +120,43 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
         });
         keep_orphans(&scratch.doubtful, out);
     }
+    finish(a.rotation, scratch, out);
+}
+
+/// The same for shapes that closed forms know; false if these two are not of that kind.
+pub fn collide_forms(
+    (form_a, a): (Form, &Posed),
+    (form_b, b): (Form, &Posed),
+    reach: f64,
+    scratch: &mut NarrowScratch,
+    out: &mut Vec<ContactPoint>,
+) -> bool {
+    out.clear();
+    match (form_a, form_b) {
+        (Form::Other, _) | (_, Form::Other) => return false,
+        (Form::Box(ea), Form::Box(eb)) => {
+            let back = a.rotation.inverse();
+            let b_in_a = Pose::from_parts(back * (b.position - a.position), back * b.rotation);
+            if b_in_a.is_finite() {
+                boxes::touch(ea, eb, &b_in_a, reach, scratch, out);
+                finish(a.rotation, scratch, out);
+            }
+        }
+        _ => out.extend(round::touch((form_a, a), (form_b, b), reach)),
+    }
+    true
+}
+
+/// Leaves the points that say as much as all, in world axes.
+fn finish(rotation: DQuat, scratch: &mut NarrowScratch, out: &mut Vec<ContactPoint>) {
+    if out.is_empty() {
+        return;
+    }
     out.retain(|p| p.offset.is_finite() && p.normal.is_finite() && p.separation.is_finite());
     reduce::reduce(out, &mut scratch.kept);
     for point in out {
-        point.offset = a.rotation * point.offset;
-        point.normal = a.rotation * point.normal;
+        point.offset = rotation * point.offset;
+        point.normal = rotation * point.normal;
     }
 }
 
@@ -131,24 +195,28 @@ fn collide_parts(
             let up_b = b_in_a.rotation.inverse() * *up;
             plane::low_points(b, up_b, &mut |p| {
                 let p = b_in_a.transform_point(p);
-                push(out, Touch { on_a: p - *up * up.dot(p), on_b: p }, *up, reach);
+                push(out, Touch { on_a: p - *up * up.dot(p), on_b: p, rides: Rides::B }, *up, false, reach);
             });
         }
         (_, Part::HalfSpace(up)) => {
             let up_a = b_in_a.rotation * *up;
             plane::low_points(a, up_a, &mut |p| {
                 let height = up_a.dot(p - b_in_a.translation);
-                push(out, Touch { on_a: p, on_b: p - up_a * height }, -up_a, reach);
+                push(out, Touch { on_a: p, on_b: p - up_a * height, rides: Rides::A }, -up_a, true, reach);
             });
+        }
+        (Part::Box(x), Part::Box(y)) => {
+            boxes::touch(x.half_extents, y.half_extents, b_in_a, reach, scratch, out);
         }
         _ => collide_convex(a, b, b_in_a, reach, scratch, out),
     }
 }
 
-fn push(out: &mut Vec<ContactPoint>, touch: Touch, normal: DVec3, reach: f64) {
+fn push(out: &mut Vec<ContactPoint>, touch: Touch, normal: DVec3, face_of_b: bool, reach: f64) {
     let separation = (touch.on_b - touch.on_a).dot(normal);
     if separation <= reach {
-        out.push(ContactPoint { offset: 0.5 * (touch.on_a + touch.on_b), normal, separation });
+        let offset = 0.5 * (touch.on_a + touch.on_b);
+        out.push(ContactPoint { offset, normal, separation, rides: touch.rides, face_of_b });
     }
 }
 
@@ -185,14 +253,14 @@ fn collide_convex(
     let touch = nearest.touch.filter(|_| !far_off);
     let (ra, rb) = (a.radius(), b.radius());
     scratch.touches.clear();
-    let mut sure = 0;
+    let (mut sure, mut face_of_b) = (0, false);
     if matches!(a, Part::Ball(_)) || matches!(b, Part::Ball(_)) {
         // A ball touches at one point, whatever its partner.
         scratch.touches.extend(touch);
     } else {
         let fa = feature::feature_towards(a, normal);
         let fb = feature::feature_towards(b, back * -normal).moved(b_in_a);
-        normal = snap(normal, fa.normal, fb.normal);
+        (normal, face_of_b) = snap(normal, fa.normal, fb.normal);
         let size = extent(fa.corners()).max(extent(fb.corners()));
         let parallel = (0.1 * (ra + rb)).max(1e-3 * size);
         clip::overlap(&fa, &fb, normal, 1e-9 * size, parallel, &mut scratch.touches);
@@ -204,22 +272,24 @@ fn collide_convex(
     }
     let NarrowScratch { touches, doubtful, .. } = scratch;
     for (i, touch) in touches.iter().enumerate() {
-        let grown = Touch { on_a: touch.on_a + normal * ra, on_b: touch.on_b - normal * rb };
+        let grown = Touch { on_a: touch.on_a + normal * ra, on_b: touch.on_b - normal * rb, ..*touch };
         let owned = if i < sure { !far_off } else { !turned };
-        push(if owned { out } else { doubtful }, grown, normal, reach);
+        push(if owned { out } else { doubtful }, grown, normal, face_of_b, reach);
     }
 }
 
+/// Directions that differ by less than 4 mrad are the same (the cosine).
+const PARALLEL: f64 = 1.0 - 8e-6;
+
 /// A normal that differs from a face's by less than 4 mrad is the face's: GJK and EPA know the direction of
-/// nearly touching surfaces only to the square root of rounding, the face knows it exactly.
-fn snap(normal: DVec3, face_a: DVec3, face_b: DVec3) -> DVec3 {
-    const NEAR: f64 = 1.0 - 8e-6;
-    if face_a.dot(normal) > NEAR {
-        face_a
-    } else if -face_b.dot(normal) > NEAR {
-        -face_b
+/// nearly touching surfaces only to the square root of rounding, the face knows it exactly. Also tells whether it is b's.
+fn snap(normal: DVec3, face_a: DVec3, face_b: DVec3) -> (DVec3, bool) {
+    if face_a.dot(normal) > PARALLEL {
+        (face_a, false)
+    } else if -face_b.dot(normal) > PARALLEL {
+        (-face_b, true)
     } else {
-        normal
+        (normal, false)
     }
 }
 

@@ -1,44 +1,51 @@
 //! Balls against balls and boxes, in closed form: the pairs that heaps are made of.
 
-use super::{ContactPoint, Placed};
-use crate::geometry::shape::Shape;
+use super::{ContactPoint, Posed, Rides};
+use crate::geometry::shape::Form;
 use glam::DVec3;
 
-/// The one point at which a ball and a ball or box are nearest. `None` for other pairs, `Some(None)` where there is no point
-/// (poses that are not finite).
-pub(super) fn touch(a: &Placed, b: &Placed) -> Option<Option<ContactPoint>> {
+/// The one point at which a ball and a ball or box are nearer than `reach`.
+pub(super) fn touch((fa, a): (Form, &Posed), (fb, b): (Form, &Posed), reach: f64) -> Option<ContactPoint> {
     let apart = b.position - a.position;
-    let point = match (a.shape.shape(), b.shape.shape()) {
-        (Shape::Sphere { radius: ra }, Shape::Sphere { radius: rb }) => {
+    let (offset, normal, separation) = match (fa, fb) {
+        (Form::Ball(ra), Form::Ball(rb)) => {
+            let far = ra + rb + reach;
+            if apart.length_squared() > far * far {
+                return None;
+            }
             let normal = apart.try_normalize().unwrap_or(DVec3::Z);
             let separation = normal.dot(apart) - ra - rb;
-            ContactPoint { offset: normal * (ra + 0.5 * separation), normal, separation }
+            (normal * (ra + 0.5 * separation), normal, separation)
         }
-        (Shape::Box { half_extents }, Shape::Sphere { radius }) => {
-            let (surface, out, depth) = box_and_point(*half_extents, a.rotation.inverse() * apart);
-            let normal = a.rotation * out;
-            let separation = depth - radius;
-            let offset = a.rotation * surface + normal * (0.5 * separation);
-            ContactPoint { offset, normal, separation }
+        (Form::Box(half), Form::Ball(radius)) => {
+            let (surface, out, depth) = box_and_point(half, a.rotation.inverse() * apart, radius + reach)?;
+            let (normal, separation) = (a.rotation * out, depth - radius);
+            (a.rotation * surface + normal * (0.5 * separation), normal, separation)
         }
-        (Shape::Sphere { radius }, Shape::Box { half_extents }) => {
-            let (_, out, depth) = box_and_point(*half_extents, b.rotation.inverse() * -apart);
-            let normal = -(b.rotation * out);
-            let separation = depth - radius;
-            ContactPoint { offset: normal * (radius + 0.5 * separation), normal, separation }
+        (Form::Ball(radius), Form::Box(half)) => {
+            let (_, out, depth) = box_and_point(half, b.rotation.inverse() * -apart, radius + reach)?;
+            let (normal, separation) = (-(b.rotation * out), depth - radius);
+            (normal * (radius + 0.5 * separation), normal, separation)
         }
         _ => return None,
     };
-    Some(point.separation.is_finite().then_some(point))
+    let point = ContactPoint { offset, normal, separation, rides: Rides::Between, face_of_b: false };
+    let sound = separation <= reach && offset.is_finite() && normal.is_finite();
+    sound.then_some(point)
 }
 
-/// The point of a box's surface nearest to `p`, the outward direction there, and the distance of `p` (negative inside).
-fn box_and_point(half: DVec3, p: DVec3) -> (DVec3, DVec3, f64) {
+/// The point of a box's surface nearest to `p`, the outward direction there, and the distance of `p` (negative inside);
+/// `None` beyond `reach`.
+fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Option<(DVec3, DVec3, f64)> {
     let inside = p.clamp(-half, half);
     let away = p - inside;
-    let distance = away.length();
-    if distance > 0.0 {
-        return (inside, away / distance, distance);
+    let square = away.length_squared();
+    if square > reach * reach {
+        return None;
+    }
+    if square > 0.0 {
+        let distance = square.sqrt();
+        return Some((inside, away / distance, distance));
     }
     // Within the box, or on it: out through the nearest face.
     let room = half - p.abs();
@@ -46,12 +53,12 @@ fn box_and_point(half: DVec3, p: DVec3) -> (DVec3, DVec3, f64) {
     let (mut surface, mut out) = (p, DVec3::ZERO);
     out[axis] = if p[axis] < 0.0 { -1.0 } else { 1.0 };
     surface[axis] = out[axis] * half[axis];
-    (surface, out, -room[axis])
+    Some((surface, out, -room[axis]))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NarrowScratch, collide_parts, part, relative};
+    use super::super::{NarrowScratch, Placed, collide_parts, part, relative};
     use super::*;
     use crate::geometry::ShapeHandle;
     use glam::DQuat;
@@ -78,7 +85,8 @@ mod tests {
                 Placed { shape: &ball, position: at, rotation: DQuat::IDENTITY },
             );
             for (a, b) in [(x, y), (y, x)] {
-                let quick = touch(&a, &b).flatten().expect("a point");
+                let quick =
+                    touch((a.shape.form(), &a.pose()), (b.shape.form(), &b.pose()), 10.0).expect("a point");
                 let (sa, sb) = (&**a.shape.parry(), &**b.shape.parry());
                 let (pa, pb) = (part::convex(sa).expect("convex"), part::convex(sb).expect("convex"));
                 let mut out = Vec::new();
