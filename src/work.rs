@@ -339,8 +339,8 @@ pub struct Island {
     pub surprised: bool,
     /// Was it so once already in this step?
     pub followed: bool,
-    /// Did the last linear solve contradict the sides of its rows?
-    pub wavers: bool,
+    /// Could Newton's method not close its joints?
+    pub lost: bool,
     /// Bounds and sides of its rows, while a solve leaves them aside (see [`crate::systems::again`]).
     pub bounds: Vec<(f64, f64, crate::solver::Label)>,
     /// How it is cut and solved.

@@ -177,6 +177,12 @@ pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settin
     matters
 }
 
+/// Is there friction that nothing bounds yet, so that its bounds may have to be renewed?
+pub fn has_open_friction(island: &Island, rows: &Rows) -> bool {
+    let mut own = island.rows.iter().zip(&island.problem.hi);
+    own.any(|(&row, hi)| rows.normal_of[row as usize] != NO_ROW && hi.is_infinite())
+}
+
 /// How far the normal impulses are from those that set the friction bounds (N·s).
 pub fn friction_shift(island: &mut Island, rows: &Rows) -> f64 {
     let mut shift = 0.0f64;

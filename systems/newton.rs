@@ -17,12 +17,15 @@
 //! that loss would be felt (0.7 m of 10 m on a 20 m chain in 10 s), which is why only surprised islands are solved so.
 //!
 //! Each iteration is one solve of the step's own form: (M + ½h²K(λ)) v⁺ with ½h²K v⁺ᵏ on the right, so that K only helps to
-//! arrive. An iteration turns no body by more than `MAX_TURN`; unbounded ones go round in circles.
+//! arrive. An iteration turns no body by more than `MAX_TURN`; unbounded ones go round in circles. Contacts, stops and ropes
+//! are decided in every iteration, mostly by confirming the last one's (see [`super::again`]). Where no iteration closes
+//! the joints, a link whipped about in a pile of others, say, the island is held (see [`super::hold`]).
 
-use super::again::{contradicts, freeze, has_sides, thaw};
+use super::again::{has_sides, solve_again};
 use super::assemble::{mass_block, times};
-use super::couple::{solve_linear, solve_once};
 use super::drift::fly;
+use super::energy;
+use super::hold::{Before, hold_lost_islands};
 use super::integrate::store_impulses;
 use super::refine::with_new_velocity;
 use super::rows::find;
@@ -31,10 +34,10 @@ use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::solver::SolveStats;
 use crate::work::{Bodies, Closing, ConstraintBlock, Island, Question, Rows, Told, Witness, Work};
 use glam::DVec3;
 use rayon::prelude::*;
+use std::cell::LazyCell;
 
 /// Greatest turn of a body in one iteration (rad).
 const MAX_TURN: f64 = 0.7;
@@ -44,8 +47,13 @@ const MAX_TURN: f64 = 0.7;
 const MAX_GROWTH: f64 = 3.0;
 
 /// A joint between bodies that are both stiff is surprised when they turn against each other by more than this in a step
-/// (rad). Links of a swinging chain, which turn together, stay below a third of it.
-const MAX_BEND: f64 = 0.05;
+/// (rad). Links of a swinging chain, which turn together, stay below a fifth of it, its fixed end below two thirds.
+const MAX_BEND: f64 = 0.1;
+
+/// Joints of stiff bodies are surprised when they would add more than this share to the island's kinetic energy, which true
+/// joints never do. In smooth swings it is below 1e-4 of it; planks of a bridge that bounce under a load trade up to 0.06
+/// with what geometric stiffness holds for them.
+const MAX_GAIN: f64 = 0.1;
 
 /// A body is stiff where (hω)² of a joint's force on it is beyond this: the step no longer resolves its turning.
 const STIFF: f64 = 1.0;
@@ -59,8 +67,8 @@ const CLOSED: f64 = 1e-4;
 /// So many iterations without getting closer end it where contacts or stops may be in the way.
 const PATIENCE: u32 = 4;
 
-/// How often contacts and stops may be decided anew and the joints followed again.
-const ROUNDS: u32 = 3;
+/// Open by more than this (m or rad) after the last iteration, an island is lost.
+const LOST: f64 = 5e-3;
 
 /// Greatest opening that one iteration tries to close (m or rad).
 const MAX_CLOSING: f64 = 0.05;
@@ -73,6 +81,9 @@ pub struct Memory {
     stiffness: Vec<[f64; 36]>,
     violation: Vec<f64>,
     chosen: Vec<bool>,
+    /// Bodies at joints that could not be closed.
+    lost: Vec<bool>,
+    before: Before,
 }
 
 /// Solves islands implicitly whose joints are surprised.
@@ -95,26 +106,25 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
     }
     let mut memory = std::mem::take(&mut work.newton);
     memory.choose(work);
-    for _ in 0..ROUNDS {
-        follow(step, &mut memory);
-        if !decide_again(step) {
-            break;
-        }
+    memory.before.keep(&work.rows);
+    follow(step, &mut memory);
+    if memory.find_lost(step) {
+        hold_lost_islands(step, &memory.before, &memory.lost);
     }
     step.work.newton = memory;
 }
 
-/// Newton's iterations, every row on its side.
+/// Newton's iterations. The last thing done is to look how far the joints are open.
 fn follow(step: &mut Step<'_>, memory: &mut Memory) {
     let work = &mut *step.work;
     let sided = work.islands.iter().any(|i| i.surprised && has_sides(i));
-    work.islands.par_iter_mut().filter(|i| i.surprised).for_each(freeze);
     let (mut least, mut idle) = (f64::INFINITY, 0);
-    for iteration in 0..step.settings.newton {
+    for iteration in 0..=step.settings.newton {
         memory.look_ahead(step);
         let open = memory.gauge(step, true);
         let followed = iteration > 0 || step.work.islands.iter().all(|i| !i.surprised || i.followed);
-        if followed && (open <= CLOSED || sided && idle >= PATIENCE) {
+        let ends = iteration == step.settings.newton || open <= CLOSED || sided && idle >= PATIENCE;
+        if followed && ends {
             break;
         }
         idle = if open < 0.9 * least { 0 } else { idle + 1 };
@@ -126,27 +136,11 @@ fn follow(step: &mut Step<'_>, memory: &mut Memory) {
     }
 }
 
-/// While Newton's method follows the joints, contacts, stops and ropes keep their sides: each iteration is one linear solve.
-/// Afterwards they are decided once more, where that contradicts. Was there such an island?
-fn decide_again(step: &mut Step<'_>) -> bool {
-    let (dt, settings) = (step.dt, step.settings);
-    let Work { islands, bodies, rows, .. } = &mut *step.work;
-    let b = &*bodies;
-    islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
-        thaw(island);
-        island.wavers = contradicts(island);
-        if island.wavers {
-            solve_island(island, b, dt, |island| solve_once(island, settings));
-        }
-    });
-    for island in islands.iter().filter(|i| i.surprised) {
-        bring_back(island, bodies, rows);
-    }
-    islands.iter().any(|i| i.surprised && i.wavers)
-}
-
 /// Does one of the island's joints carry a force, or turn, in a way that the last step's forces do not foretell?
 fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool {
+    let gains = LazyCell::new(|| {
+        energy::gain_by_joints(island, bodies, rows) > MAX_GAIN * energy::free(island, bodies)
+    });
     island.blocks.iter().any(|&b| {
         let block = &rows.blocks[b as usize];
         let range = block.row as usize..(block.row + block.rows) as usize;
@@ -160,7 +154,7 @@ fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool 
         let stiffness = |k: usize| stiffness(block, k, now, bodies, rows, dt);
         let all_stiff = || (0..slots.len()).all(|k| !bodies.is_dynamic(slots[k]) || stiffness(k) > STIFF);
         let grown = now > MAX_GROWTH * before && (0..slots.len()).any(|k| stiffness(k) > UNSTABLE);
-        grown || (dt * bend(block, bodies, rows) > MAX_BEND && all_stiff())
+        grown || all_stiff() && (dt * bend(block, bodies, rows) > MAX_BEND || *gains)
     })
 }
 
@@ -199,9 +193,7 @@ fn bend(block: &ConstraintBlock, bodies: &Bodies, rows: &Rows) -> f64 {
     let turning = |k: usize| bodies.velocity[slots[k] as usize][1];
     let mut most = 0.0f64;
     for k in 1..slots.len() {
-        // A chain swings about its fixed end as a whole, which is allowed a little more.
-        let both = bodies.is_dynamic(slots[k]) && bodies.is_dynamic(slots[k - 1]);
-        let between = (turning(k) - turning(k - 1)) * if both { 1.0 } else { 0.8 };
+        let between = turning(k) - turning(k - 1);
         for body in [k - 1, k].into_iter().filter(|&b| bodies.is_dynamic(slots[b])) {
             let moved = angular_parts(block, body, rows).map(|w| w.dot(between).powi(2)).sum::<f64>().sqrt();
             most = most.max(moved / arm(block, body, rows).max(1e-9));
@@ -217,6 +209,29 @@ impl Memory {
         for island in work.islands.iter().filter(|i| i.surprised) {
             island.bodies.iter().for_each(|&slot| self.chosen[slot as usize] = true);
         }
+    }
+
+    /// Marks islands and bodies whose joints are still open, or were and could only be closed with violence. Are there any?
+    fn find_lost(&mut self, step: &mut Step<'_>) -> bool {
+        let Work { islands, rows, bodies, .. } = &mut *step.work;
+        self.lost.clear();
+        self.lost.resize(self.chosen.len(), false);
+        for island in islands.iter_mut() {
+            island.lost = false;
+            let gained = island.surprised && energy::gain(island, bodies) > 0.0;
+            for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]).filter(|_| island.surprised)
+            {
+                let range = block.row as usize..(block.row + block.rows) as usize;
+                let open =
+                    |i: usize| self.violation[i].abs() > LOST || gained && rows.violation[i].abs() > LOST;
+                if range.into_iter().any(|i| rows.bends[i] && open(i)) {
+                    let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+                    slots.iter().for_each(|&slot| self.lost[slot as usize] = true);
+                    island.lost = true;
+                }
+            }
+        }
+        islands.iter().any(|i| i.lost)
     }
 
     /// Poses A and B for the velocity as it is now.
@@ -331,19 +346,14 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
     let (b, r) = (&*bodies, &*rows);
     islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
         load_masses(island, b, &memory.stiffness, dt);
-        load_rows(island, b, r);
-        solve_island(island, b, dt, |island| solve_linear(island, settings));
+        load_rows(island, b, r, |i| r.closing[i] != Closing::Spring);
+        load_torques(island, b, dt);
+        solve_again(island, settings);
+        limit_turn(island, b, dt);
     });
     for island in islands.iter().filter(|i| i.surprised) {
         bring_back(island, bodies, rows);
     }
-}
-
-fn solve_island(island: &mut Island, bodies: &Bodies, dt: f64, solve: impl Fn(&mut Island) -> SolveStats) {
-    let before = island.stats;
-    island.stats = solve(island);
-    island.stats.factorizations += before.factorizations;
-    limit_turn(island, bodies, dt);
 }
 
 /// M + ½h²K and M v_free + ½h²K v⁺ᵏ.
@@ -362,15 +372,38 @@ fn load_masses(island: &mut Island, bodies: &Bodies, stiffness: &[[f64; 36]], dt
     }
 }
 
-/// J and d of the rows that were written anew, fixed and kinematic bodies moved into d.
-fn load_rows(island: &mut Island, bodies: &Bodies, rows: &Rows) {
+/// Torques of joints turn with their bodies as well. Their stiffness couples the two, so each one's block takes a bound of
+/// it: |τ| about every axis.
+fn load_torques(island: &mut Island, bodies: &Bodies, dt: f64) {
+    let Island { problem, solution, bodies: slots, .. } = island;
+    for block in &problem.blocks {
+        for row in 0..block.rows {
+            let share = 0.5 * dt * solution.lambda[(block.row + row) as usize].abs();
+            for k in 0..block.bodies {
+                let entry = (block.entry + 6 * (row * block.bodies + k)) as usize;
+                if problem.jacobian[entry..entry + 3] != [0.0; 3] {
+                    continue;
+                }
+                let body = problem.block_bodies[(block.body + k) as usize] as usize;
+                let w = bodies.velocity[slots[body] as usize][1].to_array();
+                for (c, w) in w.into_iter().enumerate() {
+                    problem.mass[body][7 * (3 + c)] += share;
+                    problem.momentum[body][3 + c] += share * w;
+                }
+            }
+        }
+    }
+}
+
+/// J and d of the rows that are `wanted`, fixed and kinematic bodies moved into d.
+pub(super) fn load_rows(island: &mut Island, bodies: &Bodies, rows: &Rows, wanted: impl Fn(usize) -> bool) {
     let problem = &mut island.problem;
     for (&b, to) in island.blocks.iter().zip(&problem.blocks) {
         let block = &rows.blocks[b as usize];
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         for row in 0..block.rows {
             let i = (block.row + row) as usize;
-            if rows.closing[i] == Closing::Spring {
+            if !wanted(i) {
                 continue;
             }
             let mut d = rows.d[i];

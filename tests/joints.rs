@@ -123,9 +123,7 @@ fn struck_chains_keep_their_joints_and_gain_no_energy() {
     // In the half step before the first solve the load flies on freely, 17 mm at 2 m/s, of which the first pose that is
     // shown keeps half.
     for velocity in [DVec3::X, DVec3::new(0.1, 0.0, 2.0), DVec3::new(1.0, 1.5, 0.5)] {
-        // Known miss: struck sideways in both directions, two steps a frame gain 0.10 m of the blow's 0.18 m.
-        let most = if velocity.y > 0.0 { 1 } else { 2 };
-        for substeps in 1..=most {
+        for substeps in 1..=2 {
             let outcome = run(struck(10, 0.1, 2500.0, velocity), 5.0, substeps, 1.0);
             let allowed = 0.25 * velocity.length() / (60.0 * f64::from(substeps)) * 1.2 + 2e-3;
             println!(
@@ -139,6 +137,27 @@ fn struck_chains_keep_their_joints_and_gain_no_energy() {
             assert!(outcome.gain < 0.1 * blow, "{velocity} {substeps}: gains {} m", outcome.gain);
         }
     }
+}
+
+#[test]
+fn a_whipped_chain_gains_no_energy() {
+    // A load falls into the chain it has wound around a rod: links whip about too fast for the step to follow. They may open
+    // then, and are closed again; what must not be is that they throw the load.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/chain_wrap.ron");
+    let mut scene = turnbuckle::scene::load_with(path, &Default::default()).expect("a scene of ours");
+    scene.physics.settings.substeps = 1;
+    let dt = scene.dt();
+    let (mut start, mut least) = (f64::NAN, f64::INFINITY);
+    for _ in 0..360 {
+        let report = scene.physics.step(&mut scene.world, dt);
+        assert!(report.converged && report.quarantined == 0);
+        let energy = report.kinetic + report.potential;
+        start = if start.is_nan() { energy } else { start };
+        least = least.min(energy);
+        // The load falls by 10 m: 49 kJ. In a smooth swing the energy shown wavers by 2 per mille of that.
+        assert!(energy - least < 1000.0, "gains {} J at {} s", energy - least, report.time);
+    }
+    assert!(least < start - 5000.0, "the snatch takes energy");
 }
 
 #[test]

@@ -206,9 +206,12 @@ impl Placed {
         }
     }
 
-    /// u·w for a direction u of the first body and w of the second: zero where they are perpendicular.
+    /// By what angle a direction u of the first body and w of the second miss being perpendicular. Unlike u·w, whose
+    /// slope vanishes as they become parallel, it pulls back from anywhere with the same lever.
     pub fn perpendicular(&self, u: DVec3, w: DVec3) -> Coordinate {
-        relative_angular(u.dot(w), w.cross(u))
+        let cross = w.cross(u);
+        let sine = cross.length();
+        relative_angular(u.dot(w).atan2(sine), cross / sine.max(1e-6))
     }
 
     /// The angle of direction u of the second body in the plane spanned by p and q of the first

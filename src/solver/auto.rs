@@ -75,6 +75,8 @@ pub struct Engine {
     pgs: PgsMemory,
     pcg: PcgSystemMemory,
     pgcg: PgcgMemory,
+    /// An interior point that came back with a rough answer.
+    paused: Option<ipm::Run>,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
     pub(super) pivoting_failed: bool,
 }
@@ -113,6 +115,7 @@ impl Engine {
         settings: &Settings,
     ) -> SolveStats {
         self.best.reset();
+        self.paused = None;
         // Conjugate gradients end at their own tolerance; asking the outer loop for less is asking in vain.
         let target = settings.tolerance.max(2.0 * settings.inner.tolerance);
         let mut system = PcgSystem::new(system, a.0, a.1, settings.inner, &mut self.pcg);
@@ -149,7 +152,7 @@ impl Engine {
     pub fn ipm<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings) -> SolveStats {
         self.best.reset();
         let mut stats = SolveStats::default();
-        self.interior_then_crossover(system, settings, &mut stats);
+        self.interior_then_crossover(system, settings, 0.0, &mut stats);
         stats
     }
 
@@ -185,7 +188,20 @@ impl Engine {
         start: &[Label],
         settings: &Settings,
     ) -> SolveStats {
+        self.auto_roughly(system, start, settings, 0.0)
+    }
+
+    /// Like [`auto`](Self::auto), but an interior point may come back once its relative residual is below `rough`; then
+    /// [`is_paused`](Self::is_paused), and [`go_on`](Self::go_on) takes the same problem to its end.
+    pub fn auto_roughly<S: PivotSystem>(
+        &mut self,
+        system: &mut S,
+        start: &[Label],
+        settings: &Settings,
+        rough: f64,
+    ) -> SolveStats {
         self.best.reset();
+        self.paused = None;
         let mut stats = SolveStats::default();
         let pivot_settings = PivotSettings {
             max_pivots: settings.warm_pivots,
@@ -198,7 +214,24 @@ impl Engine {
         stats.pivots = warm.pivots;
         self.pivoting_failed = !warm.arrived;
         if !warm.arrived {
-            self.interior_then_crossover(system, settings, &mut stats);
+            self.interior_then_crossover(system, settings, rough, &mut stats);
+        }
+        stats
+    }
+
+    /// Is the answer at hand a rough one?
+    pub fn is_paused(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// Takes the problem of a rough answer to its end.
+    pub fn go_on<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings) -> SolveStats {
+        let mut stats = SolveStats::default();
+        if let Some(run) = self.paused.take() {
+            let before = run.iterations;
+            self.proceed(run, system, settings, &quick(settings, 0.0), &mut stats);
+            stats.ipm_iterations -= before;
+            self.insist(system, settings, &mut stats);
         }
         stats
     }
@@ -214,12 +247,25 @@ impl Engine {
         start: &Solution,
         settings: &Settings,
     ) -> SolveStats {
+        self.run_roughly(method, system, start, settings, 0.0)
+    }
+
+    /// Like [`run`](Self::run), with [`auto_roughly`](Self::auto_roughly) in place of `auto`.
+    pub fn run_roughly<S: PivotSystem>(
+        &mut self,
+        method: Method,
+        system: &mut S,
+        start: &Solution,
+        settings: &Settings,
+        rough: f64,
+    ) -> SolveStats {
+        self.paused = None;
         match method {
             Method::Bpp => self.bpp(system, &start.labels, settings),
             Method::Ipm | Method::SchurIpm => self.ipm(system, settings),
             Method::Pgs => self.pgs(system, &start.lambda, settings),
             Method::PgsSm => self.pgs_sm(system, &start.lambda, settings),
-            _ => self.auto(system, &start.labels, settings),
+            _ => self.auto_roughly(system, &start.labels, settings, rough),
         }
     }
 
@@ -231,31 +277,43 @@ impl Engine {
         &mut self,
         system: &mut S,
         settings: &Settings,
+        rough: f64,
         stats: &mut SolveStats,
     ) {
+        let quick = quick(settings, rough);
+        let run = ipm::Run::new(system, &quick, &mut self.ipm);
+        self.proceed(run, system, settings, &quick, stats);
+        if self.paused.is_none() {
+            self.insist(system, settings, stats);
+        }
+    }
+
+    /// Where the quick way did not arrive: two slower ones, then whatever pivoting can do. One problem in some hundred
+    /// thousand needs this.
+    fn insist<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
         let enough = settings.tolerance * residual::scale(system.b());
-        let quick = IpmSettings {
-            max_iterations: settings.max_iterations,
-            target: settings.target,
-            ..IpmSettings::default()
+        let steady = IpmSettings { correctors: 2, centring: 1.0, try_below: 1e-3, ..quick(settings, 0.0) };
+        let careful = IpmSettings {
+            careful: true,
+            start_margin: 1e3,
+            max_iterations: 2 * settings.max_iterations,
+            ..steady
         };
-        self.interior(system, settings, &quick, stats);
-        if self.best.residual > enough {
-            let careful = IpmSettings {
-                careful: true,
-                start_margin: 1e3,
-                max_iterations: 2 * settings.max_iterations,
-                ..quick
-            };
-            self.interior(system, settings, &careful, stats);
+        for slower in [steady, careful] {
+            if self.best.residual <= enough {
+                return;
+            }
+            let run = ipm::Run::new(system, &slower, &mut self.ipm);
+            self.proceed(run, system, settings, &slower, stats);
         }
         if self.best.residual > enough {
             self.last_resort(system, settings, stats);
         }
     }
 
-    fn interior<S: PivotSystem>(
+    fn proceed<S: PivotSystem>(
         &mut self,
+        mut run: ipm::Run,
         system: &mut S,
         settings: &Settings,
         ipm_settings: &IpmSettings,
@@ -268,9 +326,13 @@ impl Engine {
             progress: 1.0,
             ..PivotSettings::default()
         };
-        let mut run = ipm::Run::new(system, ipm_settings, &mut self.ipm);
         loop {
             let pause = run.proceed(system, ipm_settings, &mut self.ipm, &mut self.best);
+            if pause == Pause::Rough {
+                stats.ipm_iterations += run.iterations;
+                self.paused = Some(run);
+                return;
+            }
             if pause != Pause::Settled {
                 crossover.max_pivots = settings.crossover_pivots;
             }
@@ -294,5 +356,15 @@ impl Engine {
         let start = self.best.labels.clone();
         let outcome = bpp::pivot(system, &start, &patient, &mut self.pivots, &mut self.best);
         stats.pivots += outcome.pivots;
+    }
+}
+
+/// The interior point as it is tried first.
+fn quick(settings: &Settings, rough: f64) -> IpmSettings {
+    IpmSettings {
+        max_iterations: settings.max_iterations,
+        target: settings.target,
+        rough,
+        ..IpmSettings::default()
     }
 }

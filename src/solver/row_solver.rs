@@ -72,6 +72,12 @@ impl<L: LinearSystem> Solver<L> {
 
     /// Solves one problem.
     pub fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
+        self.solve_roughly(problem, solution, 0.0)
+    }
+
+    /// Solves one problem, by `auto` only until its relative residual is below `rough`, if that saves work; then
+    /// [`is_rough`](Self::is_rough). For answers that only decide what the next problem is.
+    pub fn solve_roughly(&mut self, problem: &RowProblem, solution: &mut Solution, rough: f64) -> SolveStats {
         if !is_well_formed(problem) {
             return refuse(problem, solution);
         }
@@ -93,27 +99,45 @@ impl<L: LinearSystem> Solver<L> {
         let open = self.method == Method::Auto && self.engine.best.residual > enough;
         if gradients.is_none() || open {
             let before = stats;
-            stats = self.engine.run(self.method, &mut system, solution, &self.settings);
+            stats = self.engine.run_roughly(self.method, &mut system, solution, &self.settings, rough);
             stats.pivots += before.pivots;
             (stats.inner_iterations, stats.imaginary_share) =
                 (before.inner_iterations, before.imaginary_share);
         }
-        solution.lambda.clone_from(&self.engine.best.lambda);
-        solution.labels.clone_from(&self.engine.best.labels);
-        system.settle(&solution.labels, &mut solution.lambda);
-        system.velocity(&solution.lambda, &mut solution.v);
-        stats.factorizations = system.factorizations();
-        stats.analysed = system.analysed();
-        residual::judge(
-            &mut system,
-            &solution.lambda,
-            &problem.hi,
-            self.settings.tolerance,
-            &mut self.w,
-            &mut stats,
-        );
-        stats
+        answer(system, &self.engine, &self.settings, &mut self.w, solution, stats)
     }
+
+    /// Is the last answer a rough one?
+    pub fn is_rough(&self) -> bool {
+        self.engine.is_paused()
+    }
+
+    /// Takes a rough answer to its end. The problem must be the one it was found for, to the last bit.
+    pub fn go_on(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
+        let mut system = RowSystem::new(problem, &mut self.memory);
+        let stats = self.engine.go_on(&mut system, &self.settings);
+        answer(system, &self.engine, &self.settings, &mut self.w, solution, stats)
+    }
+}
+
+/// The best point of a run with its velocities, and what is to be said of it.
+fn answer<L: LinearSystem>(
+    mut system: RowSystem<'_, L>,
+    engine: &Engine,
+    settings: &Settings,
+    w: &mut Vec<f64>,
+    solution: &mut Solution,
+    mut stats: SolveStats,
+) -> SolveStats {
+    solution.lambda.clone_from(&engine.best.lambda);
+    solution.labels.clone_from(&engine.best.labels);
+    system.settle(&solution.labels, &mut solution.lambda);
+    system.velocity(&solution.lambda, &mut solution.v);
+    stats.factorizations = system.factorizations();
+    stats.analysed = system.analysed();
+    let hi = system.given_hi();
+    residual::judge(&mut system, &solution.lambda, hi, settings.tolerance, w, &mut stats);
+    stats
 }
 
 /// Which method of conjugate gradients to begin with, if any.

@@ -110,6 +110,11 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         system
     }
 
+    /// Upper bounds as the problem gives them: a system raises those below their lower ones.
+    pub fn given_hi(&self) -> &'a [f64] {
+        &self.problem.hi
+    }
+
     /// Was the pattern of the factor found anew?
     pub fn analysed(&self) -> bool {
         self.memory.analysed
@@ -483,11 +488,13 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
         before: &Pass<'_>,
         after: &Pass<'_>,
     ) {
+        self.load();
         self.memory.factorizations += u32::from(factor);
         self.memory.mixed.newton(self.problem, chunks, factor, u32::from(refined), before, after);
     }
 
     fn renew_slack(&mut self, chunks: &mut [Chunk], before: &Pass<'_>, after: &Pass<'_>) {
+        self.load();
         self.memory.mixed.renew_slack(self.problem, chunks, before, after);
     }
 

@@ -33,17 +33,34 @@ pub struct IpmSettings {
     pub max_iterations: u32,
     /// Natural residual relative to max(1, ‖b‖) at which it ends.
     pub target: f64,
-    /// Most centrality correctors per factorization.
+    /// Most centrality correctors per factorization. A second one saves less than it costs.
     pub correctors: u32,
+    /// Share of Mehrotra's σ = (μ_affine/μ)³ that is aimed at. On redundant contacts predictors end at 0.5 to 0.7 of the way,
+    /// the correctors after them nearly at the whole of it: they need less centring than the predictor foretells.
+    pub centring: f64,
     /// Short common steps, always some centring: for problems on which the quick way jams.
     pub careful: bool,
     /// Starting distance from the bounds, in units of the typical impulse of a row.
     pub start_margin: f64,
+    /// Relative residual below which quiet labels are tried. Labels that are quiet earlier than at 1e-7 are wrong in so many of
+    /// the degenerate rows of a pile that most tries from 1e-3 on are in vain: two factorizations a solve.
+    pub try_below: f64,
+    /// Relative residual at which a run comes back for the first time (0 = not before it has arrived).
+    pub rough: f64,
 }
 
 impl Default for IpmSettings {
     fn default() -> Self {
-        IpmSettings { max_iterations: 60, target: 1e-11, correctors: 2, careful: false, start_margin: 10.0 }
+        IpmSettings {
+            max_iterations: 60,
+            target: 1e-11,
+            correctors: 1,
+            centring: 0.3,
+            careful: false,
+            start_margin: 10.0,
+            try_below: 1e-7,
+            rough: 0.0,
+        }
     }
 }
 
@@ -199,7 +216,8 @@ impl IpmMemory {
         if self.bounds > 0 {
             let alpha = primal.min(dual);
             let ahead = (self.mu_after(alpha, alpha) / mu).clamp(0.0, 1.0);
-            sigma_mu = (ahead * ahead * ahead).max(if settings.careful { 0.1 } else { 0.0 }) * mu;
+            let cube = ahead * ahead * ahead;
+            sigma_mu = if settings.careful { cube.max(0.1) } else { settings.centring * cube } * mu;
             let before = move |chunk: &mut Chunk| chunk.prepare_corrector(sigma_mu);
             system.newton(&mut self.chunks, false, self.refined, &before, &after);
             self.read();

@@ -10,7 +10,7 @@ use crate::solver::system::PivotSystem;
 /// The start guesses the size of the impulses from b. Jammed and nearly redundant rows answer with
 /// impulses many decades larger; a step that finds this out leaves the neighbourhood of the central
 /// path and the run starts again, once or twice, from impulses of that size.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     first_mu: f64,
     scale: f64,
@@ -20,6 +20,8 @@ pub struct Run {
     near: f64,
     /// Below this residual quiet labels are tried.
     try_below: f64,
+    /// At this residual it comes back once for whoever asked for a rough answer.
+    rough: f64,
     /// Iterations so far.
     pub iterations: u32,
 }
@@ -29,6 +31,8 @@ pub struct Run {
 pub enum Pause {
     /// The residual reached the target.
     Arrived,
+    /// The residual is as small as a rough answer needs; going on is possible.
+    Rough,
     /// The labels may be final; going on is possible.
     Settled,
     /// Nothing more to be had: iterations spent, no progress, or numbers broke down.
@@ -47,7 +51,8 @@ impl Run {
             restarts: 0,
             stall: Stall::default(),
             near: NEAR * scale,
-            try_below: TRY * scale,
+            try_below: settings.try_below * scale,
+            rough: settings.rough * scale,
             iterations: 0,
         }
     }
@@ -89,6 +94,10 @@ impl Run {
             let r = memory.residual();
             if r <= target {
                 return Pause::Arrived;
+            }
+            if r <= self.rough {
+                self.rough = 0.0;
+                return Pause::Rough;
             }
             let mu = memory.mu();
             let vanished = !mu.is_finite() || (memory.bounds > 0 && mu <= 1e-40);
@@ -156,15 +165,14 @@ const LOST: f64 = 1e3;
 /// Relative residual below which a step that does not improve the point ends the run.
 const NEAR: f64 = 1e-5;
 
-/// Relative residual below which quiet labels are tried, and the share of rows that may still change.
-const TRY: f64 = 1e-3;
+/// Share of rows whose labels may still change when they are tried.
 const QUIET: f64 = 0.003;
 
 /// Starts beyond the first one.
 const MAX_RESTARTS: u32 = 3;
 
 /// Watches for the end of visible progress.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Stall {
     lowest: Option<f64>,
     since: u32,
