@@ -13,6 +13,9 @@ use rayon::prelude::*;
 /// Closed to this (m or rad), joints are left alone: round-off of poses a kilometre out.
 const CLOSED: f64 = 1e-13;
 
+/// Greatest opening that one iteration closes (m or rad): what was torn is drawn together over several steps, not at once.
+const MOST: f64 = 0.3;
+
 /// Closes joints at the poses after the step.
 pub fn close_joints(step: &mut Step<'_>) {
     for _ in 0..step.settings.projection {
@@ -43,7 +46,7 @@ fn violations(step: &mut Step<'_>) -> Vec<f64> {
     for gauge in &mut gauges {
         gauge(step.world, bodies, &Question::violations(&bodies.view), &mut |told: &Told<'_>| {
             if let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) {
-                out[i] = told.violation;
+                out[i] = told.violation.clamp(-MOST, MOST);
             }
         });
     }

@@ -48,6 +48,8 @@ pub struct SceneSettings {
     pub gravity: Option<DVec3>,
     /// Substeps of one step.
     pub substeps: Option<usize>,
+    /// Iterations of post-step projection.
+    pub projection: Option<usize>,
     /// Solver.
     pub solver: Option<Method>,
     /// Partitioning.
