@@ -3,13 +3,14 @@
 
 use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
 use super::parallel::Parallel;
+use super::solve::bring_back;
 use crate::coupling::cut::Seam;
 use crate::coupling::schur::CouplingSettings;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::mixed::{Kernels, MixedOptions};
-use crate::solver::{Method, SolveStats};
-use crate::work::{FlatSolver, Island, Rows, Scheme};
+use crate::solver::{Method, RowKind, SolveStats};
+use crate::work::{FlatSolver, Island, Rows, Scheme, Work};
 use rayon::prelude::*;
 
 /// What is worked on at once: cut islands one after another, each on all threads; whole ones side by side.
@@ -114,43 +115,78 @@ pub fn solve_partitions(step: &mut Step<'_>) {
 
 /// Relative residual at which normal impulses are good enough to bound friction by them: a ten-thousandth of a body's weight
 /// in a pile, where the normal impulses themselves shift by percents when friction is bounded.
-const ROUGH: f64 = 1e-3;
+const BOUNDING: f64 = 1e-3;
+
+/// Relative residual at which velocities are good enough to look where they lead: a tenth of what contacts may overlap by.
+const LEADING: f64 = 1e-4;
 
 /// Islands of fewer rows are solved exactly every time: there is nothing to save.
 const WORTHWHILE: usize = 100;
 
 /// Solves an island, again while its friction bounds do not belong to its normal impulses and it matters. What only tells
-/// the bounds of the next solve is not taken to its end.
+/// the next problem (friction bounds, rows of surfaces that would overlap) is not taken to its end; see [`finish_solves`].
 fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let before = island.stats;
-    let open =
-        settings.friction_passes > 0 && island.rows.len() >= WORTHWHILE && has_open_friction(island, rows);
-    island.stats = solve_roughly(island, settings, if open { ROUGH } else { 0.0 });
+    let worthwhile = island.rows.len() >= WORTHWHILE;
+    let open = worthwhile && settings.friction_passes > 0 && has_open_friction(island, rows);
+    let end = if worthwhile && settings.contact_passes > 0 && is_pile(island) { LEADING } else { 0.0 };
+    island.stats = solve_roughly(island, settings, if open { BOUNDING } else { end });
     add_counts(&mut island.stats, &before);
+    let mut bounded = !open;
     for _ in 0..settings.friction_passes {
         if !renew_friction_bounds(island, rows, settings) {
             break;
         }
         let before = island.stats;
-        island.stats = solve_once(island, settings);
+        island.stats = solve_roughly(island, settings, end);
         add_counts(&mut island.stats, &before);
+        bounded = true;
     }
-    go_on(island);
+    if !bounded {
+        go_on(island, end);
+    }
     island.friction_shift = friction_shift(island, rows);
     island.cut.running = false;
     island.cut.iterations = 1;
 }
 
-/// Takes an island to the end of its solve, if it has only been solved roughly.
-fn go_on(island: &mut Island) {
+/// Does it consist of contacts, but for a few rows? Joints are followed by what they carry before anybody looks ahead.
+fn is_pile(island: &Island) -> bool {
+    let joints = island.problem.kind.iter().filter(|k| **k == RowKind::Joint).count();
+    20 * joints <= island.rows.len()
+}
+
+/// Takes an island on to a relative residual of `rough`, or to the end (0), if it has only been solved roughly.
+fn go_on(island: &mut Island, rough: f64) {
     let before = island.stats;
     let Island { problem, solver, solution, cut, .. } = island;
     island.stats = match (cut.scheme, &mut cut.flat) {
-        (Scheme::Flat, Some(flat)) if flat.is_rough() => flat.go_on(problem, solution),
-        (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution),
+        (Scheme::Flat, Some(flat)) if flat.is_rough() => flat.go_on(problem, solution, rough),
+        (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
         _ => return,
     };
     add_counts(&mut island.stats, &before);
+}
+
+/// Takes every island to the end of its solve, once it is known that its problem is the last one.
+pub fn finish_solves(step: &mut Step<'_>) {
+    let Work { islands, bodies, rows, .. } = &mut *step.work;
+    let r = &*rows;
+    let rough = |i: &Island| match (i.cut.scheme, &i.cut.flat) {
+        (Scheme::Flat, Some(flat)) => flat.is_rough(),
+        (Scheme::Whole, _) => i.solver.is_rough(),
+        _ => false,
+    };
+    let mut open: Vec<&mut Island> = islands.iter_mut().filter(|i| rough(i)).collect();
+    let finish = |island: &mut Island| {
+        go_on(island, 0.0);
+        island.friction_shift = friction_shift(island, r);
+    };
+    open.iter_mut().filter(|i| i.cut.scheme == Scheme::Flat).for_each(|i| finish(i));
+    open.par_iter_mut().filter(|i| i.cut.scheme == Scheme::Whole).for_each(|i| finish(i));
+    for island in open {
+        bring_back(island, bodies, rows);
+    }
 }
 
 /// Solves an island whose rows all keep their sides: one linear solve. What the solver remembers of pivoting is left alone.

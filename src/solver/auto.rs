@@ -224,14 +224,17 @@ impl Engine {
         self.paused.is_some()
     }
 
-    /// Takes the problem of a rough answer to its end.
-    pub fn go_on<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings) -> SolveStats {
+    /// Takes the problem of a rough answer on to a relative residual of `rough`, or to its end (0).
+    pub fn go_on<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, rough: f64) -> SolveStats {
         let mut stats = SolveStats::default();
-        if let Some(run) = self.paused.take() {
+        if let Some(mut run) = self.paused.take() {
             let before = run.iterations;
-            self.proceed(run, system, settings, &quick(settings, 0.0), &mut stats);
+            run.come_back_at(rough);
+            self.proceed(run, system, settings, &quick(settings, rough), &mut stats);
             stats.ipm_iterations -= before;
-            self.insist(system, settings, &mut stats);
+            if self.paused.is_none() {
+                self.insist(system, settings, &mut stats);
+            }
         }
         stats
     }

@@ -112,10 +112,11 @@ impl<L: LinearSystem> Solver<L> {
         self.engine.is_paused()
     }
 
-    /// Takes a rough answer to its end. The problem must be the one it was found for, to the last bit.
-    pub fn go_on(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
+    /// Takes a rough answer on to a relative residual of `rough`, or to its end (0). The problem must be the one it was
+    /// found for, to the last bit.
+    pub fn go_on(&mut self, problem: &RowProblem, solution: &mut Solution, rough: f64) -> SolveStats {
         let mut system = RowSystem::new(problem, &mut self.memory);
-        let stats = self.engine.go_on(&mut system, &self.settings);
+        let stats = self.engine.go_on(&mut system, &self.settings, rough);
         answer(system, &self.engine, &self.settings, &mut self.w, solution, stats)
     }
 }

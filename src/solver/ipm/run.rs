@@ -57,6 +57,11 @@ impl Run {
         }
     }
 
+    /// Comes back at a relative residual of `rough`, once more.
+    pub fn come_back_at(&mut self, rough: f64) {
+        self.rough = rough * self.scale;
+    }
+
     /// Iterates until there is something to say; then the point goes into `best` (which is not reset) with a residual
     /// computed from λ alone.
     pub fn proceed<S: PivotSystem>(
