@@ -134,7 +134,7 @@ fn flat_meshes_have_no_bumps() {
 
 /// Solid meshes lie on every kind of ground and on each other.
 #[test]
-fn a_mesh_rests_on_meshes_fields_and_planes() {
+fn a_mesh_rests_on_meshes_fields_planes_and_boxes() {
     let corner = |i: u32| {
         let sign = |bit: u32| if i >> bit & 1 == 0 { -0.25 } else { 0.25 };
         DVec3::new(sign(0), sign(1), sign(2))
@@ -147,7 +147,13 @@ fn a_mesh_rests_on_meshes_fields_and_planes() {
     let plane = ShapeHandle::new(Shape::HalfSpace { normal: DVec3::Z }).expect("a plane");
     let inertia = 125.0 * 0.25 / 6.0;
     for far in [DVec3::ZERO, DVec3::new(1e6, -1e6, 1e6)] {
-        let grounds = [(mesh.clone(), far), (field.clone(), far), ((plane.clone(), DQuat::IDENTITY), far)];
+        let slab = ShapeHandle::cuboid(DVec3::new(5.0, 5.0, 0.5));
+        let grounds = [
+            (mesh.clone(), far),
+            (field.clone(), far),
+            ((plane.clone(), DQuat::IDENTITY), far),
+            ((slab, DQuat::IDENTITY), far - 0.5 * DVec3::Z),
+        ];
         for (number, ((ground, turn), at)) in grounds.into_iter().enumerate() {
             let (mut world, mut physics) = (World::new(), awake());
             spawn_fixed(&mut world, &ground, 0.6, at, turn);

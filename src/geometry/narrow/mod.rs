@@ -247,6 +247,12 @@ fn collide_convex(
     if both && normal.dot(found) < 0.99 {
         return;
     }
+    // The side of a mesh that stands on its lower edge: least deep is the way up, which belongs to the bottom; along its own
+    // normal the partner is as deep as it is wide. What is turned by about a right angle is another meeting altogether.
+    // (Turned right round is what lies behind a surface that has only one side: that stays.)
+    if normal.dot(found).abs() < 0.5 {
+        return;
+    }
     // A normal that the neighbours turned belongs to one of them; so do the nearest points, which lie on the rim, beside
     // the place that the new normal points at. By more than 8°, the whole meeting does.
     let (turned, far_off) = (normal.dot(found) < 1.0 - 1e-12, normal.dot(found) < 0.99);
