@@ -273,6 +273,8 @@ pub struct Rows {
     pub label: Vec<crate::solver::Label>,
     /// Friction rows: the row of the normal impulse that bounds them, [`NO_ROW`] for others.
     pub normal_of: Vec<u32>,
+    /// Friction rows of new points that slide: they rub only once the normal impulse of the step is known.
+    pub slides: Vec<bool>,
     /// Friction rows: |λ| ≤ `friction` × λ of `normal_of`.
     pub friction: Vec<f64>,
     /// Geometric stiffness: slot, slot of the body at the other end (the same where there is not one), 6×6 block.
@@ -309,6 +311,7 @@ impl Rows {
         self.lambda.clear();
         self.label.clear();
         self.normal_of.clear();
+        self.slides.clear();
         self.friction.clear();
         self.stiffness.clear();
     }

@@ -3,7 +3,7 @@
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{
-    ContactRow, ContactRules, normal_offset, relative_velocity, write_point,
+    ContactRow, ContactRules, calm_share, normal_offset, relative_velocity, slides, write_point,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
@@ -11,6 +11,9 @@ use crate::solver::{Label, RowKind};
 use crate::work::{Bodies, Closing, ConstraintBlock, Island, NO_ROW, Rows};
 use glam::DVec3;
 use hecs::Entity;
+
+/// Less of the normal impulse than this is there to carry: the rest stops an approach.
+const STRUCK: f64 = 0.7;
 
 /// The numbers that all contacts of a step share.
 pub fn rules(settings: &Settings, dt: f64) -> ContactRules {
@@ -61,8 +64,18 @@ pub fn write_contacts(step: &mut Step<'_>) {
         for point in &mut manifold.points {
             let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
             let speed = point.normal.dot(relative_velocity(point, views));
-            let d = normal_offset(point, surface, speed, (pull[0] - pull[1]) / step.dt, &rules);
-            push_point(rows, point, surface, views, d, last, &rules, settings.friction_passes > 0);
+            let gain = pull[0] - pull[1];
+            let d = normal_offset(point, surface, speed, gain / step.dt, &rules);
+            let calm = calm_share(point.separation, speed, gain, step.dt);
+            // The last step knows nothing of a blow.
+            let first = match settings.friction_passes {
+                0 => FirstPass::Bounded,
+                _ if point.age > 0 && calm > STRUCK => FirstPass::Bounded,
+                _ if slides(point, surface, views, (gain - speed).max(0.0)) => FirstPass::Slides,
+                _ => FirstPass::Sticks,
+            };
+            push_point(rows, point, surface, views, d, last, &rules, first);
+            point.calm = calm;
         }
         close_block(rows, block);
     }
@@ -122,8 +135,18 @@ pub fn close_block(rows: &mut Rows, block: usize) {
     rows.blocks[block].rows = rows.d.len() as u32 - rows.blocks[block].row;
 }
 
-/// Appends the rows of one point. A new point sticks in the first pass if there is a second, in which what sticking needs
-/// beyond μ λₙ is taken back.
+/// What bounds the friction of a new or struck point before the normal impulse of the step is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPass {
+    /// The normal impulses of the last steps; none where it is new.
+    Bounded,
+    /// It sticks; what sticking needs beyond μ λₙ is taken back in the second pass (000 §8.2).
+    Sticks,
+    /// It slides without friction, which comes in the second pass.
+    Slides,
+}
+
+/// Appends the rows of one point.
 #[allow(clippy::too_many_arguments)]
 pub fn push_point(
     rows: &mut Rows,
@@ -133,18 +156,21 @@ pub fn push_point(
     d: f64,
     last: &RowImpulses,
     rules: &ContactRules,
-    sticks_first: bool,
+    first: FirstPass,
 ) {
     let normal = rows.d.len() as u32;
-    let unbounded = point.age == 0 && sticks_first;
     write_point(point, surface, views, d, last, rules, &mut |row| {
-        push(rows, &row, normal, label_of(last, row.key), unbounded);
+        push(rows, &row, normal, label_of(last, row.key), first);
     });
 }
 
-fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, unbounded: bool) {
+fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: FirstPass) {
     let friction = row.kind == RowKind::Friction;
-    let hi = if unbounded { f64::INFINITY } else { row.hi };
+    let hi = match first {
+        FirstPass::Sticks => f64::INFINITY,
+        FirstPass::Slides if friction => 0.0,
+        _ => row.hi,
+    };
     rows.jacobian.extend(row.jacobian.iter().map(|t| t.to_array()));
     rows.violation.push(row.violation);
     rows.compliance.push(row.compliance);
@@ -160,17 +186,18 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, unbounded:
     rows.lambda.push(row.lambda);
     rows.label.push(label);
     rows.normal_of.push(if friction { normal } else { NO_ROW });
+    rows.slides.push(friction && first == FirstPass::Slides);
     rows.friction.push(row.friction);
 }
 
-/// Bounds the friction of new points by the present normal impulses, if it goes beyond them by a share that matters; then
-/// the island is to be solved again.
+/// Bounds the friction of new points by the present normal impulses, if it is off by a share that matters; then the island is
+/// to be solved again.
 pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settings) -> bool {
     let matters = bounds_matter(island, rows, settings.friction_tolerance);
     if matters {
-        each_friction_row(island, rows, |lo, hi, _, want, _| {
-            if hi.is_infinite() {
-                (*lo, *hi) = (-want, want);
+        each_friction_row(island, rows, |row| {
+            if row.is_open() {
+                (*row.lo, *row.hi) = (-row.want, row.want);
             }
         });
     }
@@ -180,35 +207,54 @@ pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settin
 /// Is there friction that nothing bounds yet, so that its bounds may have to be renewed?
 pub fn has_open_friction(island: &Island, rows: &Rows) -> bool {
     let mut own = island.rows.iter().zip(&island.problem.hi);
-    own.any(|(&row, hi)| rows.normal_of[row as usize] != NO_ROW && hi.is_infinite())
+    own.any(|(&row, hi)| {
+        rows.normal_of[row as usize] != NO_ROW && (hi.is_infinite() || rows.slides[row as usize])
+    })
 }
 
 /// How far the normal impulses are from those that set the friction bounds (N·s).
 pub fn friction_shift(island: &mut Island, rows: &Rows) -> f64 {
     let mut shift = 0.0f64;
-    each_friction_row(island, rows, |_, hi, _, want, mu| {
-        if hi.is_finite() {
-            shift = shift.max((want - *hi).abs() / mu);
+    each_friction_row(island, rows, |row| {
+        if row.hi.is_finite() {
+            shift = shift.max((row.want - *row.hi).abs() / row.mu);
         }
     });
     shift
 }
 
-/// Does the friction of new points, which nothing bounds yet, exceed μ λₙ by a share of the island's friction that matters?
+/// Is the friction of new points, which nothing bounds yet, off by a share of the island's friction that matters: beyond μ λₙ
+/// where they stick, missing where they slide?
 fn bounds_matter(island: &mut Island, rows: &Rows, tolerance: f64) -> bool {
-    let (mut beyond, mut sum) = (0.0, 0.0);
-    each_friction_row(island, rows, |_, hi, lambda, want, _| {
-        sum += want;
-        if hi.is_infinite() {
-            beyond += (lambda.abs() - want).max(0.0);
+    let (mut off, mut sum) = (0.0, 0.0);
+    each_friction_row(island, rows, |row| {
+        sum += row.want;
+        if row.is_open() {
+            off += if row.slides { row.want } else { (row.lambda.abs() - row.want).max(0.0) };
         }
     });
-    beyond > tolerance * sum
+    off > tolerance * sum
 }
 
-/// Calls `f` with the bounds, the impulse, the bound by the present normal impulse, and the coefficient of every
-/// friction row.
-fn each_friction_row(island: &mut Island, rows: &Rows, mut f: impl FnMut(&mut f64, &mut f64, f64, f64, f64)) {
+/// A friction row and what bounds it.
+struct FrictionRow<'a> {
+    lo: &'a mut f64,
+    hi: &'a mut f64,
+    lambda: f64,
+    /// The bound by the present normal impulse.
+    want: f64,
+    mu: f64,
+    slides: bool,
+}
+
+impl FrictionRow<'_> {
+    /// Has no normal impulse bounded it yet?
+    fn is_open(&self) -> bool {
+        self.hi.is_infinite() || (self.slides && *self.hi == 0.0)
+    }
+}
+
+fn each_friction_row(island: &mut Island, rows: &Rows, mut f: impl FnMut(FrictionRow<'_>)) {
     let (problem, solution) = (&mut island.problem, &island.solution);
     for (k, &row) in island.rows.iter().enumerate() {
         let normal = rows.normal_of[row as usize];
@@ -219,6 +265,13 @@ fn each_friction_row(island: &mut Island, rows: &Rows, mut f: impl FnMut(&mut f6
         let normal = k - (row - normal) as usize;
         let mu = rows.friction[row as usize];
         let want = mu * solution.lambda[normal].max(0.0);
-        f(&mut problem.lo[k], &mut problem.hi[k], solution.lambda[k], want, mu);
+        f(FrictionRow {
+            lo: &mut problem.lo[k],
+            hi: &mut problem.hi[k],
+            lambda: solution.lambda[k],
+            want,
+            mu,
+            slides: rows.slides[row as usize],
+        });
     }
 }

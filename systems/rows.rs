@@ -212,6 +212,7 @@ impl<const N: usize> Written<'_, N> {
             out.before.push(last.map_or(0.0, |r| r.lambda));
             out.label.push(last.map_or(Label::Free, |r| r.label));
             out.normal_of.push(NO_ROW);
+            out.slides.push(false);
             out.friction.push(0.0);
         }
         let other = |k: usize| if N == 2 { self.slots[1 - k] } else { self.slots[k] };

@@ -70,6 +70,8 @@ pub struct ManifoldPoint {
     pub approach: f64,
     /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.
     pub load: f64,
+    /// Share of the last step's normal impulse that carried, the rest having stopped an approach.
+    pub calm: f64,
     /// Steps it has lived.
     pub age: u32,
 }

@@ -82,8 +82,11 @@ pub fn write_point(
     let key = |row: u32| first + row;
     let impulse = |row: u32| if is_new { 0.0 } else { last.lambda(first + row) };
     let pushed = impulse(0).max(0.0);
-    // A wedged body whose friction follows the last step alone sticks and slips by turns for ever; the mean settles.
-    point.load = if point.age <= 1 { pushed } else { point.load + rules.load_follow * (pushed - point.load) };
+    // What stopped an approach is not there again in the next step. (A wedged body whose friction follows the last step alone
+    // sticks and slips by turns for ever; the mean settles.)
+    let carried = pushed * point.calm;
+    let fresh = point.age <= 1 || point.load == 0.0;
+    point.load = if fresh { carried } else { point.load + rules.load_follow * (carried - point.load) };
     let load = point.load;
     let along = |dir: DVec3| [-Twist::at(arm_a, dir), Twist::at(arm_b, dir)];
     push(ContactRow {
@@ -163,6 +166,24 @@ pub fn normal_offset(
     let bounce = surface.restitution * point.approach;
     point.approach = 0.0;
     rest.min(-bounce)
+}
+
+/// Share of the coming normal impulse that is there because forces press the surfaces together, and not because they approach.
+/// `speed` is the velocity of b over a along the normal, `gain` what the step's forces add to it (m/s).
+pub fn calm_share(separation: f64, speed: f64, gain: f64, dt: f64) -> f64 {
+    let approach = (-speed - separation.max(0.0) / dt).max(0.0);
+    // 1 cm/s: an approach that is slower than that stops nobody; what presses may be far away.
+    let presses = gain.abs() + 0.01;
+    presses / (presses + approach)
+}
+
+/// Does a new point slide so fast that friction cannot hold it in this step? Then the impulse of sticking would tell nothing
+/// about the normal impulse: it tips the body over.
+pub fn slides(point: &ManifoldPoint, surface: &Surface, views: [&BodyView; 2], closing: f64) -> bool {
+    let over = relative_velocity(point, views) - surface.velocity;
+    let slip = over - point.normal * point.normal.dot(over);
+    let held = (surface.friction * closing).max(0.01);
+    slip.length_squared() > held * held
 }
 
 /// The friction impulse of the last step, as a vector in the tangent plane of this one.

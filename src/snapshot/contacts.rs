@@ -48,6 +48,7 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             out.f64(point.approach);
             out.f64(point.load);
             out.f64(point.seen);
+            out.f64(point.calm);
             let flags = u32::from(point.face_of_b) | u32::from(point.carried) << 1;
             out.u32(flags | rides_number(point.rides) << 2);
             for v in [point.normal, point.normal_a, point.normal_b, point.tangent] {
@@ -78,7 +79,7 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, Snapshot
             velocity: input.vec3()?,
             enabled: flags & 4 != 0,
         };
-        let points = input.list(236, point)?;
+        let points = input.list(244, point)?;
         let rows = input.list(12, Reader::row)?;
         Ok(SavedContact { contact, surface, manifold: Manifold { points }, rows })
     })
@@ -94,7 +95,8 @@ fn rides_number(rides: Rides) -> u32 {
 
 fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
     let (key, age, separation) = (input.u32()?, input.u32()?, input.f64()?);
-    let (approach, load, seen, flags) = (input.f64()?, input.f64()?, input.f64()?, input.u32()?);
+    let (approach, load) = (input.f64()?, input.f64()?);
+    let (seen, calm, flags) = (input.f64()?, input.f64()?, input.u32()?);
     let mut vectors = [DVec3::ZERO; 8];
     for v in &mut vectors {
         *v = input.vec3()?;
@@ -118,6 +120,7 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         rides,
         approach,
         load,
+        calm,
         age,
     })
 }

@@ -16,12 +16,12 @@ use super::narrow::{CHUNK, may_meet, meet, new_point, tied};
 use super::{entities, list_pairs};
 use crate::collision::{ColliderAhead, ColliderRecord, Collision};
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
-use crate::constraint::contact_rows::{ContactRules, relative_velocity};
+use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::systems::contacts::{close_block, is_sound, open_block, push_point, rules};
+use crate::systems::contacts::{FirstPass, close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
 use crate::systems::refine::with_new_velocity;
 use crate::systems::{assemble, couple, graph, partition, solve};
@@ -228,8 +228,16 @@ fn add_rows(step: &mut Step<'_>) -> bool {
             point.key = (0..).find(|k| manifold.points.iter().all(|p| p.key != *k)).unwrap_or(0);
             let views = slots.map(|s| &bodies.view[s as usize]);
             let (first, overlaps) = (rows.len(), found.separation < allowed);
-            let sticks_first = overlaps && settings.friction_passes > 0;
-            push_point(rows, &mut point, surface, views, d, last, &rules, sticks_first);
+            let came = -point.normal.dot(relative_velocity(&point, views));
+            let closing = came.max(0.0) + settings.gravity.length() * dt;
+            let pass = match settings.friction_passes {
+                0 => FirstPass::Bounded,
+                _ if !overlaps => FirstPass::Bounded,
+                _ if slides(&point, surface, views, closing) => FirstPass::Slides,
+                _ => FirstPass::Sticks,
+            };
+            push_point(rows, &mut point, surface, views, d, last, &rules, pass);
+            point.calm = calm_share(point.separation, -came, settings.gravity.length() * dt, dt);
             if !overlaps {
                 rows.label[first..].fill(Label::Lower);
             }

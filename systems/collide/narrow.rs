@@ -219,6 +219,7 @@ pub(super) fn new_point(
         rides: found.rides,
         approach: 0.0,
         load: 0.0,
+        calm: 1.0,
         age: 0,
     }
 }
@@ -243,6 +244,7 @@ fn adopt(old: &[ManifoldPoint], points: &mut [ManifoldPoint], within: f64) {
             point.tangent = before.tangent;
             point.approach = before.approach;
             point.load = before.load;
+            point.calm = before.calm;
             point.age = before.age.saturating_add(1);
         }
     }
