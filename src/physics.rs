@@ -138,6 +138,11 @@ impl Physics {
         self.pipeline.names().into_iter().map(String::from).zip(times).collect()
     }
 
+    /// Milliseconds of every system in the last step, in the order of [`Physics::systems`].
+    pub fn last_step_milliseconds(&mut self) -> Vec<f64> {
+        self.pipeline.last_step()
+    }
+
     /// Forgets all timings, say after a warm-up.
     pub fn reset_timings(&mut self) {
         self.pipeline.reset_timings();

@@ -43,9 +43,9 @@ impl Recorder {
             self.skip();
             return;
         }
-        let times = physics.last_step_timings();
+        let times = physics.last_step_milliseconds();
         if self.recording().systems.len() != times.len() {
-            self.name_systems(times.iter().map(|(name, _)| name.clone()).collect());
+            self.name_systems(physics.systems().into_iter().map(String::from).collect());
         }
         let options = *self.options();
         self.record(world);
@@ -57,7 +57,7 @@ impl Recorder {
         let contacts = if options.contacts { contacts(&physics.work, world, dt) } else { Vec::new() };
         let Some(frame) = self.last_frame() else { return };
         frame.stats = stats(physics);
-        frame.timings = times.iter().map(|&(_, ms)| ms as f32).collect();
+        frame.timings = times.iter().map(|&ms| ms as f32).collect();
         frame.loads = loads;
         frame.contacts = contacts;
     }

@@ -200,14 +200,19 @@ impl Pose {
 
     /// Rounds a pose. The sign of the quaternion follows `previous`, so that neighbouring frames stay close.
     pub fn new(position: DVec3, rotation: DQuat, previous: Option<&Pose>) -> Pose {
-        let q = if rotation.is_finite() { rotation.normalize() } else { DQuat::IDENTITY };
-        let near = previous.map_or(1.0, |p| p.rotation().dot(q));
-        let scale = if near < 0.0 { -32767.0 } else { 32767.0 };
-        // `as` saturates and the components are at most 1 in size.
-        Pose {
-            position: position.as_vec3().to_array(),
-            rotation: q.to_array().map(|c| (c * scale).round() as i16),
+        let square = rotation.length_squared();
+        let q = match (square - 1.0).abs() {
+            // Less than a hundredth of what rounding takes; the engine's rotations are like that.
+            off if off < 1e-7 => rotation,
+            off if off.is_finite() && square > 0.0 => rotation * (1.0 / square.sqrt()),
+            _ => DQuat::IDENTITY,
         }
+        .to_array();
+        let near = previous.map_or(1.0, |p| (0..4).map(|i| f64::from(p.rotation[i]) * q[i]).sum());
+        let scale: f64 = if near < 0.0 { -32767.0 } else { 32767.0 };
+        // Rounds to the nearest: `as` cuts off and saturates, and the components are at most 1 in size.
+        let rotation = q.map(|c| (c * scale + 0.5f64.copysign(c * scale)) as i16);
+        Pose { position: position.as_vec3().to_array(), rotation }
     }
 
     /// Is the body in the world?
