@@ -6,6 +6,7 @@ use crate::events::ContactEvent;
 use crate::report::StepReport;
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
+use crate::snapshot::Keeper;
 use crate::systems::{self, rows};
 use crate::work::Work;
 use hecs::{Entity, World};
@@ -177,6 +178,7 @@ impl Physics {
     pub fn add_constraint_of<const N: usize, T: Constraint<N>>(&mut self) {
         self.add_system(Stage::Rows, short_name::<T>(), rows::write_rows::<T, N>());
         self.work.gauges.push(rows::gauge::<T, N>());
+        self.work.keepers.push(Keeper::of::<T, N>());
     }
 
     /// Runs steps on `n` threads of its own; results do not depend on `n`. Without this call the global rayon pool

@@ -1,11 +1,15 @@
 //! Save and restore: the dynamic state only, compact, versioned, bit-exact.
 //!
 //! A snapshot holds what the next step depends on and the game does not set itself: clock, poses, velocities,
-//! quarantine, every constraint's stored impulses and labels (the warm start), and what solvers remember. Shapes, masses and the constraints'
-//! own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
+//! quarantine, every constraint's stored impulses and labels (the warm start), what it keeps for itself
+//! ([`crate::constraint::Constraint::save`]), whether it is broken, and what solvers remember. Shapes, masses and the
+//! constraints' own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
 //! of threads.
 
+mod constraints;
 mod contacts;
+
+pub use constraints::Keeper;
 
 use crate::components::*;
 use crate::physics::Physics;
@@ -15,7 +19,7 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A saved state; plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +70,7 @@ impl Physics {
         out.u64(self.work.next_constraint);
         write_bodies(world, &mut out);
         write_impulses(world, &mut out);
+        constraints::write(world, &self.work.keepers, &mut out);
         contacts::write(world, &mut out);
         out.u32(self.work.joint_ties.len() as u32);
         for (a, b) in &self.work.joint_ties {
@@ -90,7 +95,7 @@ impl Physics {
     pub fn restore(&mut self, world: &mut World, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let state = State::read(&snapshot.0)?;
         state.check(world)?;
-        state.apply(world);
+        state.apply(world, &self.work.keepers);
         self.restart(state.step, state.time, state.next_constraint);
         self.work.joint_ties.clone_from(&state.joint_ties);
         self.work.jointed_pairs.clone_from(&state.jointed_pairs);
@@ -123,6 +128,7 @@ struct State {
     next_constraint: u64,
     bodies: Vec<BodyState>,
     constraints: Vec<ConstraintState>,
+    own: constraints::Saved,
     contacts: Vec<contacts::SavedContact>,
     joint_ties: Vec<(Entity, Entity)>,
     jointed_pairs: Vec<(u32, u32)>,
@@ -219,6 +225,7 @@ impl State {
             let rows = input.list(12, Reader::row)?;
             Ok(ConstraintState { entity, index, rows })
         })?;
+        let own = constraints::read(&mut input)?;
         let contacts = contacts::read(&mut input)?;
         let joint_ties = input.list(16, |input| Ok((input.entity()?, input.entity()?)))?;
         let jointed_pairs = input.list(8, |input| input.u64().map(|x| ((x >> 32) as u32, x as u32)))?;
@@ -232,6 +239,7 @@ impl State {
             next_constraint,
             bodies,
             constraints,
+            own,
             contacts,
             joint_ties,
             jointed_pairs,
@@ -251,7 +259,7 @@ impl State {
         }
     }
 
-    fn apply(self: &State, world: &mut World) {
+    fn apply(&self, world: &mut World, keepers: &[Keeper]) {
         type Target<'a> =
             (&'a mut Position, &'a mut Rotation, &'a mut LinearVelocity, &'a mut AngularVelocity);
         for body in &self.bodies {
@@ -269,6 +277,7 @@ impl State {
             }
         }
         contacts::apply(&self.contacts, world);
+        constraints::apply(&self.own, world, keepers, self.constraints.iter().map(|c| c.entity));
         for constraint in &self.constraints {
             if let Ok(impulses) = world.query_one_mut::<&mut RowImpulses>(constraint.entity) {
                 impulses.0.clone_from(&constraint.rows);

@@ -36,6 +36,8 @@ pub struct Work {
     pub local: Vec<u32>,
     /// Measures violations after the step; one per constraint type.
     pub gauges: Vec<Gauge>,
+    /// What saves and loads the state of constraints, one a type.
+    pub keepers: Vec<crate::snapshot::Keeper>,
     /// Next number for a constraint that is new.
     pub next_constraint: u64,
     /// Registered constraint types whose bodies must not touch: pairs of slots, sorted, lower first.

@@ -588,6 +588,40 @@ fn a_winch_lifts_at_its_rate_and_slips_beyond_its_force() {
 }
 
 #[test]
+fn winches_drums_and_breaks_are_in_snapshots() {
+    let mut world = World::new();
+    let beam = world.spawn(RigidBody::fixed());
+    let [lifted, hung] = [0.0, 2.0].map(|at| world.spawn(block(100.0).at(DVec3::new(at, 0.0, -5.0))));
+    let drum = world.spawn(RigidBody::dynamic(20.0, DMat3::IDENTITY).at(DVec3::X * 2.0));
+    let frames = Frames::in_world(&Pose::WORLD, &Pose::at(DVec3::X * 2.0), DVec3::X * 2.0, DVec3::Y);
+    let axle = world.spawn((
+        Revolute::new(beam, drum, frames),
+        Breakable { force: f64::INFINITY, torque: f64::INFINITY },
+    ));
+    let rate = Winch::Rate { speed: -0.5, max_force: 2000.0 };
+    let reel = Winch::Drum { axis: DVec3::Y, radius: 0.2, wound: 0.0 };
+    for (from, to, winch) in [(beam, lifted, rate), (drum, hung, reel)] {
+        let points = [RopePoint::new(from, DVec3::ZERO), RopePoint::new(to, DVec3::ZERO)];
+        world.spawn((PulleyRope::new(points, 5.0).with_winch(winch),));
+    }
+    let mut engine = physics();
+    // The drum turns more than once, so that its angle alone does not tell how much rope is off.
+    steps(&mut engine, &mut world, 60);
+    let saved = engine.snapshot(&world);
+    steps(&mut engine, &mut world, 60);
+    let places = [lifted, hung].map(|e| x(&world, e).to_array().map(f64::to_bits));
+    world.get::<&mut Breakable>(axle).expect("it is there").force = 1.0;
+    steps(&mut engine, &mut world, 2);
+    assert!(world.get::<&Broken>(axle).is_ok());
+    world.get::<&mut Breakable>(axle).expect("it is there").force = f64::INFINITY;
+    let mut other = physics();
+    other.restore(&mut world, &saved).expect("it is a snapshot");
+    assert!(world.get::<&Broken>(axle).is_err(), "it was whole then");
+    steps(&mut other, &mut world, 60);
+    assert_eq!(places, [lifted, hung].map(|e| x(&world, e).to_array().map(f64::to_bits)));
+}
+
+#[test]
 fn gears_keep_their_ratio() {
     let mut world = World::new();
     let ground = world.spawn(RigidBody::fixed());

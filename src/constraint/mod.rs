@@ -64,6 +64,12 @@ pub trait Constraint<const N: usize = 2>: Send + Sync + 'static {
     /// a drum, wear, a length that changes. `last` holds the impulses of the last step.
     fn advance(&mut self, _bodies: [&BodyView; N], _last: &RowImpulses, _dt: f64) {}
 
+    /// Appends what [`Constraint::advance`] changes, for snapshots. Nothing unless told otherwise.
+    fn save(&self, _state: &mut Vec<f64>) {}
+
+    /// Takes back what [`Constraint::save`] gave.
+    fn load(&mut self, _state: &[f64]) {}
+
     /// The world point at which the force of the constraint on its **last** body is reported
     /// ([`crate::components::JointForce`]): the centre of mass unless told otherwise.
     fn anchor(&self, bodies: [&BodyView; N]) -> DVec3 {

@@ -214,6 +214,22 @@ impl<const N: usize> Constraint<N> for PulleyRope<N> {
         }
     }
 
+    fn save(&self, state: &mut Vec<f64>) {
+        match self.winch {
+            Winch::None => {}
+            Winch::Rate { .. } => state.push(self.length),
+            Winch::Drum { wound, .. } => state.push(wound),
+        }
+    }
+
+    fn load(&mut self, state: &[f64]) {
+        match (&mut self.winch, state) {
+            (Winch::Rate { .. }, &[length]) => self.length = length,
+            (Winch::Drum { wound, .. }, &[angle]) => *wound = angle,
+            _ => {}
+        }
+    }
+
     fn anchor(&self, views: [&BodyView; N]) -> DVec3 {
         match N {
             0 => DVec3::ZERO,
