@@ -262,7 +262,8 @@ impl Chunk {
             } else {
                 Label::Free
             };
-            sums.changes += usize::from(label != self.previous[i]);
+            // Rows set aside are counted below, once their side is known.
+            sums.changes += usize::from(self.active[i] && label != self.previous[i]);
             self.labels[i] = label;
             let rd = w - zl + zu;
             self.rd[i] = rd;
@@ -282,6 +283,7 @@ impl Chunk {
             sums.moved |= self.lambda[i] != bound;
             self.lambda[i] = bound;
             self.labels[i] = if up { Label::Upper } else { Label::Lower };
+            sums.changes += usize::from(self.labels[i] != self.previous[i]);
         }
         self.state_sums = sums;
     }
