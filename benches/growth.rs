@@ -61,7 +61,10 @@ fn main() {
         println!("\n{name}, {parameter} = {sizes:?}");
         for warm in [true, false] {
             println!("  {}", if warm { "with the last step's impulses" } else { "without" });
-            println!("    {:>8} {:>8} {:>8} {:>11} {:>11}", parameter, "bodies", "rows", "solve ms", "step ms");
+            println!(
+                "    {:>8} {:>8} {:>8} {:>11} {:>11}",
+                parameter, "bodies", "rows", "solve ms", "step ms"
+            );
             let mut points = Vec::new();
             for &size in sizes {
                 let s = measure(name, parameter, size, warm);
