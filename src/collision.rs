@@ -6,7 +6,7 @@
 use crate::components::{CollisionFilter, ManifoldPoint, Material};
 use crate::events::ContactEvent;
 use crate::geometry::{Bounds, BroadPhase, ContactPoint, Form, NarrowScratch, Posed, ShapeHandle};
-use glam::{DQuat, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 use hecs::Entity;
 
 /// May these two bodies' colliders meet? Asked once a step for every near pair; must be a pure function.
@@ -139,8 +139,10 @@ pub struct Mover {
     pub form: Form,
     /// Where it is.
     pub pose: Posed,
-    /// Centre of mass and orientation of its body.
-    pub body: Posed,
+    /// Centre of mass of its body.
+    pub center: DVec3,
+    /// Orientation of its body.
+    pub turn: DMat3,
     /// Velocity of its body: linear, angular.
     pub velocity: [DVec3; 2],
     /// Surface properties.
@@ -212,10 +214,5 @@ impl Pair {
     /// Two colliders that have come near.
     pub fn new(ids: (u32, u32)) -> Pair {
         Pair { ids, entity: None, nearest: f64::INFINITY, touches: false, asleep: false, points: Vec::new() }
-    }
-
-    /// The pair itself; what stays behind is without use.
-    pub fn take(&mut self) -> Pair {
-        std::mem::replace(self, Pair::new(self.ids))
     }
 }

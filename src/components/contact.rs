@@ -54,14 +54,14 @@ pub struct ManifoldPoint {
     pub anchor_a: DVec3,
     /// Its place on the surface of b, likewise.
     pub anchor_b: DVec3,
-    /// The normal in the frame of a when the shapes were last looked at.
-    pub normal_a: DVec3,
-    /// The normal in the frame of b, likewise.
-    pub normal_b: DVec3,
-    /// The separation, likewise (m).
-    pub seen: f64,
     /// May it be carried along by the bodies while these hardly move against each other, without a look at the shapes?
     pub carried: bool,
+    /// If so: the normal in the frame of a when the shapes were last looked at.
+    pub normal_a: DVec3,
+    /// If so: the normal in the frame of b, likewise.
+    pub normal_b: DVec3,
+    /// If so: the separation, likewise (m).
+    pub seen: f64,
     /// If so: does the normal turn with b, or with a?
     pub face_of_b: bool,
     /// If so: with which of the bodies the point moves.

@@ -60,6 +60,7 @@ impl Box3 {
         self.low.cmple(other.low).all() && self.high.cmpge(other.high).all()
     }
 
+    #[inline]
     fn meets(&self, other: &Box3) -> bool {
         self.low.cmple(other.high).all() && self.high.cmpge(other.low).all()
     }
@@ -85,6 +86,7 @@ pub enum Bounds {
 
 impl Bounds {
     /// May things within these bounds touch?
+    #[inline]
     pub fn meets(&self, other: &Bounds) -> bool {
         near(self, other)
     }
@@ -113,6 +115,7 @@ pub struct BroadPhase {
     merged: Vec<(u32, u32)>,
     removed: Vec<u32>,
     pairs_changed: bool,
+    refreshes: u32,
 }
 
 impl BroadPhase {
@@ -204,7 +207,11 @@ impl BroadPhase {
             return;
         }
         self.tree.refit(&mut self.workspace);
-        self.tree.optimize_incremental(&mut self.workspace);
+        // A better tree is searched faster, but it need not be the best in every step.
+        self.refreshes = self.refreshes.wrapping_add(1);
+        if self.refreshes.is_multiple_of(8) {
+            self.tree.optimize_incremental(&mut self.workspace);
+        }
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         for &id in &self.changed {
@@ -333,6 +340,7 @@ fn fatten(bounds: Bounds) -> Bounds {
     }
 }
 
+#[inline]
 fn near(a: &Bounds, b: &Bounds) -> bool {
     match (a, b) {
         (Bounds::Finite(x), Bounds::Finite(y)) => x.meets(y),

@@ -26,7 +26,7 @@ use crate::systems::drift::fly;
 use crate::systems::refine::with_new_velocity;
 use crate::systems::{assemble, couple, graph, partition, solve};
 use crate::work::{Bodies, Island, Work};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 /// Solves the step again, a few times at most, while surfaces would overlap after it.
@@ -263,8 +263,8 @@ fn point_ahead(
 ) -> (ManifoldPoint, f64) {
     let [a, b] = slots.map(|s| &bodies.ahead[s as usize]);
     let [arm_a, arm_b] = [a, b].map(|v| from - v.position + found.offset);
-    let turns = [a, b].map(|v| v.rotation);
-    let mut point = new_point(found, turns, [arm_a, arm_b], 0.5 * found.separation);
+    let turns = [a, b].map(|v| DMat3::from_quat(v.rotation));
+    let mut point = new_point(found, turns.each_ref(), [arm_a, arm_b], 0.5 * found.separation, false);
     let speed = found
         .normal
         .dot(relative_velocity(&point, slots.map(|s| with_new_velocity(bodies, s as usize)).each_ref()));

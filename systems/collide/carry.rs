@@ -37,12 +37,12 @@ pub(super) fn carry_along(
     if !slow || !known || a.reshaped || b.reshaped {
         return None;
     }
-    let apart = b.body.position - a.body.position;
+    let apart = b.center - a.center;
     let (slipped, closed) = (SLIPPED * motion.margin, CLOSED * motion.margin);
     let mut moved = [(DVec3::ZERO, 0.0, DVec3::ZERO); MOST];
     for (point, moved) in points.iter().zip(&mut moved) {
-        let (on_a, on_b) = (a.body.rotation * point.anchor_a, b.body.rotation * point.anchor_b);
-        let (by_a, by_b) = (a.body.rotation * point.normal_a, b.body.rotation * point.normal_b);
+        let (on_a, on_b) = (a.turn * point.anchor_a, b.turn * point.anchor_b);
+        let (by_a, by_b) = (a.turn * point.normal_a, b.turn * point.normal_b);
         let normal = if point.face_of_b { by_b } else { by_a };
         let gap = apart + on_b - on_a;
         let separation = normal.dot(gap);

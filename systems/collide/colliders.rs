@@ -5,7 +5,7 @@ use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
 use crate::constraint::BodyView;
 use crate::geometry::{Bounds, Box3, Form, Posed, Shape, ShapeHandle};
 use crate::schedule::Step;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use hecs::Entity;
 
 /// Reads all colliders, tells the broad phase where they may be in this step, and drops those of bodies that are gone.
@@ -176,7 +176,8 @@ fn mover(record: &ColliderRecord, view: &BodyView, way: f64, reshaped: bool) -> 
     Mover {
         form: record.form,
         pose: Posed { position: record.position, rotation: record.rotation },
-        body: Posed { position: view.position, rotation: view.rotation },
+        center: view.position,
+        turn: DMat3::from_quat(view.rotation),
         velocity: [view.linear_velocity, view.angular_velocity],
         material: record.material,
         mass: if dynamic { view.mass } else { f64::INFINITY },

@@ -14,7 +14,7 @@ pub use ahead::look_ahead;
 pub use entities::{names, stopped};
 pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};
 
-use crate::collision::Pair;
+use crate::collision::{Collision, Pair};
 use crate::schedule::Step;
 use crate::work::Work;
 
@@ -31,8 +31,7 @@ pub fn update_contacts(step: &mut Step<'_>) {
     entities::keep_contacts(step);
 }
 
-/// Carries pairs that persist over to the new list; both lists have the same order. Those that are gone stay behind in
-/// `old_pairs`.
+/// Makes the list of pairs that of the broad phase; both have the same order. Those that are gone go to `old_pairs`.
 fn list_pairs(work: &mut Work) {
     let collision = &mut work.collision;
     collision.jointed.clone_from(&work.jointed_pairs);
@@ -42,35 +41,39 @@ fn list_pairs(work: &mut Work) {
     if !collision.broad.take_pairs_changed() && removed.is_empty() {
         return;
     }
-    std::mem::swap(&mut collision.pairs, &mut collision.old_pairs);
-    let mut gone = Vec::new();
+    let Collision { broad, pairs, old_pairs, .. } = collision;
     // Pairs of colliders that are gone first: their ranks mean nothing any more.
     if !removed.is_empty() {
-        gone.extend(collision.old_pairs.extract_if(.., |p| {
+        old_pairs.extend(pairs.extract_if(.., |p| {
             removed.binary_search(&p.ids.0).is_ok() || removed.binary_search(&p.ids.1).is_ok()
         }));
     }
-    let order = |ids: (u32, u32)| (collision.broad.order(ids.0), collision.broad.order(ids.1));
+    let near = broad.pairs();
+    let order = |ids: (u32, u32)| (broad.order(ids.0), broad.order(ids.1));
     let mut next = 0;
-    for &ids in collision.broad.pairs() {
-        while next < collision.old_pairs.len() {
-            let known = collision.old_pairs[next].ids;
-            if known == ids || order(known) > order(ids) {
-                break;
-            }
-            gone.push(collision.old_pairs[next].take());
+    old_pairs.extend(pairs.extract_if(.., |p| {
+        while next < near.len() && near[next] != p.ids && order(near[next]) < order(p.ids) {
             next += 1;
         }
-        let pair = match collision.old_pairs.get_mut(next) {
-            Some(pair) if pair.ids == ids => {
-                next += 1;
-                pair.take()
-            }
-            _ => Pair::new(ids),
-        };
-        collision.pairs.push(pair);
+        let stays = near.get(next) == Some(&p.ids);
+        next += usize::from(stays);
+        !stays
+    }));
+    insert_new(pairs, near);
+}
+
+/// Adds what is missing of `near` to pairs of which it has all the others, from the back: what stands before the first new one
+/// does not move.
+fn insert_new(pairs: &mut Vec<Pair>, near: &[(u32, u32)]) {
+    let (mut from, mut to) = (pairs.len(), near.len());
+    pairs.resize_with(near.len(), || Pair::new((0, 0)));
+    while to > from {
+        to -= 1;
+        if from > 0 && pairs[from - 1].ids == near[to] {
+            from -= 1;
+            pairs.swap(from, to);
+        } else {
+            pairs[to] = Pair::new(near[to]);
+        }
     }
-    gone.extend(collision.old_pairs.drain(next..));
-    collision.old_pairs.clear();
-    collision.old_pairs.append(&mut gone);
 }

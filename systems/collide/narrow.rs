@@ -1,12 +1,12 @@
 //! The narrow phase over all near pairs, in parallel, and the matching of new points with old ones.
 
 use super::carry::{MOST, carry_along};
-use crate::collision::{Brief, Collision, Mover, PairFilter, PairScratch};
+use crate::collision::{Brief, Collision, Mover, Pair, PairFilter, PairScratch};
 use crate::components::{ManifoldPoint, Surface};
 use crate::geometry::{ContactPoint, Placed, ShapeHandle, collide, collide_forms, first_touch};
 use crate::schedule::Step;
 use crate::settings::Settings;
-use glam::{DQuat, DVec3};
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 /// Pairs per task: fixed, so that the work is cut the same way for any number of threads.
@@ -21,6 +21,7 @@ pub fn find_points(step: &mut Step<'_>) {
     let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
     scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
     pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
+        read_ahead(pairs);
         for pair in pairs {
             let ids = (pair.ids.0 as usize, pair.ids.1 as usize);
             let (a, b) = (&briefs[ids.0], &briefs[ids.1]);
@@ -49,6 +50,16 @@ pub fn find_points(step: &mut Step<'_>) {
             }
         }
     });
+}
+
+/// Brings the points of a chunk near. They lie scattered in memory; looked at one pair after another each costs the full way
+/// there, all at once they share it.
+fn read_ahead(pairs: &[Pair]) {
+    let points = pairs.iter().flat_map(|p| &p.points);
+    let touched = points.fold(0.0, |sum, p| {
+        sum + p.normal.x + p.arm_a.x + p.tangent.x + p.anchor_a.x + p.anchor_b.x + p.normal_a.x + p.normal_b.z
+    });
+    std::hint::black_box(touched);
 }
 
 /// May these two meet in this step, as far as boxes and filters tell?
@@ -161,8 +172,8 @@ fn place(
     motion: &Motion,
 ) -> f64 {
     let PairScratch { found, points: new, .. } = scratch;
-    let (from_a, from_b) = (a.pose.position - a.body.position, a.pose.position - b.body.position);
-    let turns = [a.body.rotation, b.body.rotation];
+    let (from_a, from_b) = (a.pose.position - a.center, a.pose.position - b.center);
+    let turns = [&a.turn, &b.turn];
     let carried = a.faceted && b.faceted && found.len() <= MOST;
     let mut nearest = f64::INFINITY;
     new.clear();
@@ -182,10 +193,7 @@ fn place(
         }
         nearest = nearest.min(point.separation);
         let half = if swept { 0.0 } else { 0.5 * point.separation };
-        new.push(ManifoldPoint {
-            carried: carried && !swept,
-            ..new_point(point, turns, [arm_a, arm_b], half)
-        });
+        new.push(new_point(point, turns, [arm_a, arm_b], half, carried && !swept));
     }
     let size = a.size.min(b.size).min(1e3);
     adopt(points, new, 0.5 * size + 2.0 * motion.relative.length());
@@ -195,13 +203,15 @@ fn place(
 }
 
 /// A point that is not known yet, in the middle between surfaces that are `half` away from it.
+#[inline]
 pub(super) fn new_point(
     found: &ContactPoint,
-    [turn_a, turn_b]: [DQuat; 2],
+    [turn_a, turn_b]: [&DMat3; 2],
     [arm_a, arm_b]: [DVec3; 2],
     half: f64,
+    carried: bool,
 ) -> ManifoldPoint {
-    let (back_a, back_b) = (turn_a.inverse(), turn_b.inverse());
+    let (back_a, back_b) = (turn_a.transpose(), turn_b.transpose());
     ManifoldPoint {
         key: u32::MAX,
         normal: found.normal,
@@ -211,10 +221,10 @@ pub(super) fn new_point(
         tangent: DVec3::ZERO,
         anchor_a: back_a * (arm_a - found.normal * half),
         anchor_b: back_b * (arm_b + found.normal * half),
-        normal_a: back_a * found.normal,
-        normal_b: back_b * found.normal,
+        normal_a: if carried { back_a * found.normal } else { DVec3::ZERO },
+        normal_b: if carried { back_b * found.normal } else { DVec3::ZERO },
         seen: found.separation,
-        carried: false,
+        carried,
         face_of_b: found.face_of_b,
         rides: found.rides,
         approach: 0.0,

@@ -3,7 +3,8 @@
 //! Rapier simulates; every step's poses and velocities are given to our engine, whose contacts are switched off so that its
 //! solver has nothing to do. Timed are our *collide* stage and, by rapier's own counter, its broad and narrow phase.
 //! (Its `CollisionPipeline` on poses set from outside costs more than its whole step: not a fair measure.) With `--ours` and a
-//! third number our engine also simulates so many steps by itself, for the time of a whole step.
+//! third number our engine also simulates so many steps by itself, for the time of a whole step. With `--no-recycling` rapier
+//! looks at every pair in every step, as we do.
 
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
@@ -31,6 +32,8 @@ fn main() {
     });
     let mut rapier = r::PhysicsWorld { gravity: DVec3::new(0.0, 0.0, -9.81), ..Default::default() };
     rapier.integration_parameters.dt = H;
+    // Rapier keeps a pair's points as they are, depth included, until the pair has moved by 5 cm; we know every depth in every step.
+    rapier.integration_parameters.contact_recycling = !std::env::args().any(|a| a == "--no-recycling");
     let pairs = fill(&mut world, &mut rapier, count);
     rapier.physics_pipeline.counters.enable();
     let (mut ours, mut ahead, mut theirs, mut whole) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
