@@ -148,6 +148,8 @@ fn one_refinement_gives_nine_digits_at_forty_thousand_to_one() {
         ("tower, 2 points", generate::tower(80, 2, 2e6, c)),
         ("tower, 4 points", generate::tower(80, 4, 2e6, c)),
         ("net", generate::net(6, 50, 8_000.0, c)),
+        // Soft enough for its joints of six rows to be folded, and no softer than need be.
+        ("net, folded", generate::net(6, 50, 8_000.0, 1e-8)),
         ("rocks", generate::rocks(150, c)),
     ];
     for (name, problem) in &problems {
