@@ -11,12 +11,13 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::{Executor, Serial};
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::coupling::nested::{self, Nested};
 use turnbuckle::coupling::schur::CouplingSettings;
-use turnbuckle::graph::{BodyGraph, Grouping, bisection, min_degree};
+use turnbuckle::graph::{Grouping, bisection, min_degree};
 use turnbuckle::scene::{self, LoadOptions};
 use turnbuckle::solver::auto::{Engine, Settings};
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
@@ -181,28 +182,8 @@ fn least_wall(mut f: impl FnMut()) -> f64 {
     least
 }
 
-/// Work on the rows of a block, as `systems/partition.rs` counts it.
-fn work_of(rows: u32, fold: bool) -> u32 {
-    if fold { 2 * rows } else { rows }
-}
-
-fn graph_of(problem: &RowProblem) -> BodyGraph {
-    let mut graph = BodyGraph::default();
-    graph.reset(problem.bodies());
-    graph.work.fill(8);
-    for block in &problem.blocks {
-        let bodies = problem.bodies_of(block);
-        for (k, &a) in bodies.iter().enumerate() {
-            graph.work[a as usize] += work_of(block.rows, block.fold);
-            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
-        }
-    }
-    graph.finish();
-    graph
-}
-
 fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
-    let mut graph = graph_of(problem);
+    let mut graph = body_graph(problem);
     graph.cap_weights(6);
     bisection::partition(&graph, parts)
 }
@@ -348,7 +329,7 @@ fn published(frames: &[Frame], interface: Method) -> (f64, f64, f64) {
     let settings = CouplingSettings { interface, max_iterations: 10, as_published: true };
     let (mut k, mut limit, mut solved) = (0.0, 0.0, 0.0);
     for frame in frames {
-        let by_degree = || min_degree::partition(&graph_of(&frame.problem), 16);
+        let by_degree = || min_degree::partition(&body_graph(&frame.problem), 16);
         let grouping = frame.grouping.clone().unwrap_or_else(by_degree);
         let mut solution = Solution { labels: frame.labels.clone(), ..Solution::default() };
         let mut nested = Nested::default();

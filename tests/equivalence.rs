@@ -1,30 +1,18 @@
 //! Substructured = whole: on bilateral problems in one pass, with contact wherever the residual is small.
 
+use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::coupling::nested::{self, Nested};
 use turnbuckle::coupling::schur::{Coupling, CouplingSettings};
-use turnbuckle::graph::{BodyGraph, Grouping, bisection, min_degree};
+use turnbuckle::graph::{Grouping, bisection, min_degree};
 use turnbuckle::partition::Partition;
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate};
 
-fn graph_of(problem: &RowProblem) -> BodyGraph {
-    let mut graph = BodyGraph::default();
-    graph.reset(problem.bodies());
-    for block in &problem.blocks {
-        let bodies = problem.bodies_of(block);
-        for (k, &a) in bodies.iter().enumerate() {
-            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
-        }
-    }
-    graph.finish();
-    graph
-}
-
 fn groupings(problem: &RowProblem) -> Vec<Grouping> {
-    let graph = graph_of(problem);
+    let graph = body_graph(problem);
     let mut all: Vec<Grouping> = [4, 8, 16, 32, 64].map(|n| min_degree::partition(&graph, n)).into();
     let bodies = problem.bodies() as u32;
     all.extend([8, 64].map(|n| bisection::partition(&graph, bodies.div_ceil(n))));
@@ -173,7 +161,7 @@ fn a_warm_start_from_the_answer_settles_at_once() {
     let problem = generate::tower(16, 2, 2500.0, 1e-8);
     let mut whole = Solution::default();
     RowSolver::new(Method::Auto).solve(&problem, &mut whole);
-    let grouping = min_degree::partition(&graph_of(&problem), 8);
+    let grouping = min_degree::partition(&body_graph(&problem), 8);
     let (mut nested, mut solution) = (Nested::default(), whole.clone());
     let settings = published(Method::Bpp);
     let stats = nested::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
@@ -185,7 +173,7 @@ fn a_warm_start_from_the_answer_settles_at_once() {
 fn any_number_of_threads_gives_the_same_bits() {
     use turnbuckle::systems::parallel::Parallel;
     let problem = generate::rocks(40, 1e-8);
-    let grouping = bisection::partition(&graph_of(&problem), 5);
+    let grouping = bisection::partition(&body_graph(&problem), 5);
     let mut serial = Solver::<Substructured<Serial>>::new(Method::Auto);
     serial.linear_mut().set_grouping(&grouping, Seam::Bodies);
     let mut expected = Solution::default();

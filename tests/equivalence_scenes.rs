@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, Mutex};
 use turnbuckle::Stage;
+use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
 use turnbuckle::coupling::flat::Substructured;
-use turnbuckle::graph::{BodyGraph, Grouping, min_degree, semantic};
+use turnbuckle::graph::{Grouping, min_degree, semantic};
 use turnbuckle::scene::{self, LoadOptions};
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution};
@@ -60,24 +61,9 @@ fn capture(name: &str, first: u64, every: u64, last: u64) -> Vec<Frame> {
     std::mem::take(&mut *frames.lock().unwrap())
 }
 
-fn graph_of(problem: &RowProblem) -> BodyGraph {
-    let mut graph = BodyGraph::default();
-    graph.reset(problem.bodies());
-    graph.work.fill(8);
-    for block in &problem.blocks {
-        let bodies = problem.bodies_of(block);
-        for (k, &a) in bodies.iter().enumerate() {
-            graph.work[a as usize] += block.rows;
-            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
-        }
-    }
-    graph.finish();
-    graph
-}
-
 /// Semantic where bodies have names, minimum degree from 4 to 64 bodies, and what `auto` would do for two threads and eight.
 fn groupings(frame: &Frame) -> Vec<(String, Grouping)> {
-    let graph = graph_of(&frame.problem);
+    let graph = body_graph(&frame.problem);
     let mut all: Vec<(String, Grouping)> =
         [4, 8, 16, 32, 64].map(|n| (format!("min-degree:{n}"), min_degree::partition(&graph, n))).into();
     if frame.hints.iter().any(Option::is_some) {

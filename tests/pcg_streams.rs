@@ -103,24 +103,12 @@ fn problems_of_the_scenes_are_solved_as_by_the_direct_solver_or_refused() {
 mod partitions {
     //! Inside partitions and at the interface, alone and beside direct solvers.
 
+    use turnbuckle::coupling::body_graph;
     use turnbuckle::coupling::executor::Serial;
     use turnbuckle::coupling::nested::{self, Nested};
     use turnbuckle::coupling::schur::CouplingSettings;
-    use turnbuckle::graph::{BodyGraph, min_degree};
+    use turnbuckle::graph::min_degree;
     use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate};
-
-    fn graph_of(problem: &RowProblem) -> BodyGraph {
-        let mut graph = BodyGraph::default();
-        graph.reset(problem.bodies());
-        for block in &problem.blocks {
-            let bodies = problem.bodies_of(block);
-            for (k, &a) in bodies.iter().enumerate() {
-                bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
-            }
-        }
-        graph.finish();
-        graph
-    }
 
     #[test]
     fn coupled_partitions_by_conjugate_gradients_have_the_velocities_of_the_whole() {
@@ -133,7 +121,7 @@ mod partitions {
         for (name, problem) in problems {
             let mut whole = Solution::default();
             assert!(RowSolver::new(Method::Auto).solve(&problem, &mut whole).converged, "{name}");
-            let grouping = min_degree::partition(&graph_of(&problem), 16);
+            let grouping = min_degree::partition(&body_graph(&problem), 16);
             // Inside, from how many rows on (so that small partitions stay direct), at the interface.
             for (inside, rows, interface) in [
                 (Some(Method::BppPcg), 0, Method::BppPcg),

@@ -20,3 +20,22 @@ pub mod interface;
 mod member;
 pub mod nested;
 pub mod schur;
+
+use crate::graph::BodyGraph;
+use crate::solver::RowProblem;
+
+/// The graph of a problem's bodies: rows tie them, and weigh on them as `systems::partition` has it.
+pub fn body_graph(problem: &RowProblem) -> BodyGraph {
+    let mut graph = BodyGraph::default();
+    graph.reset(problem.bodies());
+    graph.work.fill(8);
+    for block in &problem.blocks {
+        let bodies = problem.bodies_of(block);
+        for (k, &a) in bodies.iter().enumerate() {
+            graph.work[a as usize] += if block.fold { 2 * block.rows } else { block.rows };
+            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
+        }
+    }
+    graph.finish();
+    graph
+}

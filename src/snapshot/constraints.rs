@@ -5,11 +5,14 @@ use crate::components::{Broken, ConstraintIndex, JointForce};
 use crate::constraint::Constraint;
 use hecs::{Entity, World};
 
+/// Constraints and what they keep.
+type States = Vec<(Entity, Vec<f64>)>;
+
 /// Saves and loads the state of constraints of one type.
 pub struct Keeper {
     /// The type's full name.
     name: &'static str,
-    save: fn(&World, &mut Vec<(Entity, Vec<f64>)>),
+    save: fn(&World, &mut States),
     load: fn(&mut World, Entity, &[f64]),
 }
 
@@ -20,7 +23,7 @@ impl Keeper {
     }
 }
 
-fn save<T: Constraint<N>, const N: usize>(world: &World, out: &mut Vec<(Entity, Vec<f64>)>) {
+fn save<T: Constraint<N>, const N: usize>(world: &World, out: &mut States) {
     for (entity, constraint) in world.query::<(Entity, &T)>().with::<&ConstraintIndex>().iter() {
         let mut state = Vec::new();
         constraint.save(&mut state);

@@ -1,22 +1,10 @@
 //! Substructuring against one factorization of the whole.
 
 use super::*;
+use crate::coupling::body_graph;
 use crate::coupling::executor::Serial;
-use crate::graph::{BodyGraph, bisection, min_degree};
+use crate::graph::{bisection, min_degree};
 use crate::solver::generate;
-
-fn graph_of(problem: &RowProblem) -> BodyGraph {
-    let mut graph = BodyGraph::default();
-    graph.reset(problem.bodies());
-    for block in &problem.blocks {
-        let bodies = problem.bodies_of(block);
-        for (k, &a) in bodies.iter().enumerate() {
-            bodies[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
-        }
-    }
-    graph.finish();
-    graph
-}
 
 fn problems() -> Vec<(&'static str, RowProblem)> {
     vec![
@@ -32,7 +20,7 @@ fn problems() -> Vec<(&'static str, RowProblem)> {
 #[test]
 fn every_cut_gives_the_velocities_of_the_whole() {
     for (name, problem) in problems() {
-        let graph = graph_of(&problem);
+        let graph = body_graph(&problem);
         let labels: Vec<Label> = (0..problem.rows())
             .map(|i| match (problem.lo[i].is_finite(), i % 5) {
                 (true, 0) => Label::Lower,
@@ -70,7 +58,7 @@ fn every_cut_gives_the_velocities_of_the_whole() {
 #[test]
 fn glue_narrows_the_interface_of_contacts() {
     let problem = generate::tower(20, 4, 2500.0, 1e-8);
-    let grouping = bisection::partition(&graph_of(&problem), 4);
+    let grouping = bisection::partition(&body_graph(&problem), 4);
     let rows = Cut::new(&problem, &grouping, Seam::Rows).interface_rows();
     let bodies = Cut::new(&problem, &grouping, Seam::Bodies).interface_rows();
     assert!(2 * bodies <= rows, "{bodies} of {rows}");
@@ -80,7 +68,7 @@ fn glue_narrows_the_interface_of_contacts() {
 fn unchanged_partitions_are_not_factored_again() {
     let problem = generate::tower(12, 4, 2500.0, 1e-8);
     let mut cut = Substructured::<Serial>::default();
-    cut.set_grouping(&bisection::partition(&graph_of(&problem), 4), Seam::Bodies);
+    cut.set_grouping(&bisection::partition(&body_graph(&problem), 4), Seam::Bodies);
     cut.load(&problem);
     let mut labels = vec![Label::Free; problem.rows()];
     cut.factor(&problem, &labels, None);
