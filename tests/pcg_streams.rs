@@ -108,7 +108,7 @@ mod partitions {
     use turnbuckle::coupling::nested::{self, Nested};
     use turnbuckle::coupling::schur::CouplingSettings;
     use turnbuckle::graph::min_degree;
-    use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate};
+    use turnbuckle::solver::{Method, RowSolver, Solution, generate};
 
     #[test]
     fn coupled_partitions_by_conjugate_gradients_have_the_velocities_of_the_whole() {
