@@ -19,7 +19,8 @@ const H: f64 = 1.0 / 60.0;
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|s| s.parse().ok()).collect();
     let (count, steps) = (numbers.first().copied().unwrap_or(500), numbers.get(1).copied().unwrap_or(240));
-    let alone = if std::env::args().any(|a| a == "--ours") { numbers.get(2).copied().unwrap_or(30) } else { 0 };
+    let alone =
+        if std::env::args().any(|a| a == "--ours") { numbers.get(2).copied().unwrap_or(30) } else { 0 };
     let (mut world, mut physics) = (World::new(), Physics::new());
     physics.set_threads(1);
     physics.settings.sleep = false;
@@ -62,9 +63,17 @@ fn main() {
             );
         }
     }
-    println!("collide {:.3} ms, rapier's collision phase {:.3} ms (medians over the run)", median(&ours), median(&theirs));
+    println!(
+        "collide {:.3} ms, rapier's collision phase {:.3} ms (medians over the run)",
+        median(&ours),
+        median(&theirs)
+    );
     println!("ratio: {:.2}", median(&ours) / median(&theirs));
-    println!("look ahead at every moving pair: {:.3} ms more; rapier's whole step {:.3} ms", median(&ahead), median(&whole));
+    println!(
+        "look ahead at every moving pair: {:.3} ms more; rapier's whole step {:.3} ms",
+        median(&ahead),
+        median(&whole)
+    );
     println!("rapier's bodies overlap by up to {:.1} mm", 1e3 * deepest);
     simulate(count, alone);
 }
@@ -83,7 +92,11 @@ fn simulate(count: usize, steps: usize) {
         times.push(report.step_ms);
         deepest = deepest.max(report.penetration_max);
     }
-    println!("our whole step over {steps} steps: {:.2} ms; overlap up to {:.2} mm", median(&times), 1e3 * deepest);
+    println!(
+        "our whole step over {steps} steps: {:.2} ms; overlap up to {:.2} mm",
+        median(&times),
+        1e3 * deepest
+    );
 }
 
 /// The deepest overlap that our narrow phase sees.
