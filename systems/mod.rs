@@ -89,7 +89,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(IndexSets, "collect", solve::collect_impulses)
         .stage(IndexSets, "newton", newton::solve_surprised_islands)
         .stage(IndexSets, "look ahead", collide::look_ahead)
-        .stage(IndexSets, "finish", couple::finish_solves)
+        .stage(IndexSets, "finish solves", couple::finish_solves)
         .stage(IndexSets, "newton again", newton::solve_those_still_open)
         .stage(IndexSets, "refine", refine::solve_along_the_curve)
         .stage(IndexSets, "tell solves", solve::tell_solves)
