@@ -1,9 +1,12 @@
 //! Substructured = whole on the problems that the papers' scenes really pose, for every partitioner and size.
 //!
-//! A run of `TURNBUCKLE_EQUIVALENCE_STEPS=300 cargo test --release --test equivalence_scenes -- --nocapture` looks at every
-//! step of 300; by default a few steps of each scene are taken.
+//! `TURNBUCKLE_EQUIVALENCE_STEPS=300 cargo test --release --test equivalence_scenes -- --nocapture` looks at every step of
+//! 300; by default a few steps of each scene are taken. A long run checks two ways of cutting a step, the next two at the
+//! next, so that each has its turn every fourth step (75 times in 300): all eight at each take an hour and
+//! say no more. `TURNBUCKLE_EQUIVALENCE_SCENES=net_truck,bridge` names the scenes.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use turnbuckle::Stage;
 use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cost;
@@ -16,7 +19,7 @@ use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution};
 
 /// Scene and the step from which on it has something to solve.
-const SCENES: [(&str, u64); 7] = [
+const SCENES: [(&str, u64); 8] = [
     ("log_tower", 2),
     ("cable_spinner", 2),
     ("chain_wrap", 40),
@@ -24,6 +27,7 @@ const SCENES: [(&str, u64); 7] = [
     ("rock_pile", 40),
     ("net_truck", 22),
     ("tandem_cranes", 6),
+    ("bridge", 3),
 ];
 
 struct Frame {
@@ -33,19 +37,19 @@ struct Frame {
     hints: Vec<Option<u32>>,
 }
 
-/// The largest island of every `every`-th step from `first` to `last`.
-fn capture(name: &str, first: u64, every: u64, last: u64) -> Vec<Frame> {
+/// Calls `look` with the largest island of every `every`-th step from `first` to `last`.
+fn watch(name: &str, first: u64, every: u64, last: u64, mut look: impl FnMut(Frame)) {
     let path = format!("{}/scenes/{name}.ron", env!("CARGO_MANIFEST_DIR"));
     let mut scene = scene::load_with(path, &LoadOptions::default()).unwrap();
-    let frames = Arc::new(Mutex::new(Vec::new()));
-    let sink = frames.clone();
+    let seen = Arc::new(Mutex::new(None));
+    let sink = seen.clone();
     scene.physics.add_system(Stage::Factor, "capture", move |step| {
         let number = step.report.step;
         if number < first || !(number - first).is_multiple_of(every) || step.work.substep.0 > 0 {
             return;
         }
         if let Some(island) = step.work.islands.iter().max_by_key(|i| i.rows.len()) {
-            sink.lock().unwrap().push(Frame {
+            *sink.lock().unwrap() = Some(Frame {
                 step: number,
                 problem: island.problem.clone(),
                 labels: island.solution.labels.clone(),
@@ -56,24 +60,37 @@ fn capture(name: &str, first: u64, every: u64, last: u64) -> Vec<Frame> {
     let dt = scene.dt();
     for _ in 0..last {
         scene.physics.step(&mut scene.world, dt);
+        let frame = seen.lock().unwrap().take();
+        frame.into_iter().for_each(&mut look);
     }
-    drop(scene);
-    std::mem::take(&mut *frames.lock().unwrap())
 }
 
-/// Semantic where bodies have names, minimum degree from 4 to 64 bodies, and what `auto` would do for two threads and eight.
-fn groupings(frame: &Frame) -> Vec<(String, Grouping)> {
-    let graph = body_graph(&frame.problem);
-    let mut all: Vec<(String, Grouping)> =
-        [4, 8, 16, 32, 64].map(|n| (format!("min-degree:{n}"), min_degree::partition(&graph, n))).into();
-    if frame.hints.iter().any(Option::is_some) {
-        all.push(("semantic".into(), semantic::partition(&graph, &frame.hints)));
-    }
-    let mut capped = graph.clone();
+/// A way of cutting: its name and what it makes of a frame.
+type Way = (&'static str, fn(&Frame) -> Grouping);
+
+/// Minimum degree from 4 to 64 bodies, semantic where bodies have names, and what `auto` would do for two threads and eight.
+const WAYS: [Way; 8] = [
+    ("min-degree:4", |frame| by_degree(frame, 4)),
+    ("min-degree:8", |frame| by_degree(frame, 8)),
+    ("min-degree:16", |frame| by_degree(frame, 16)),
+    ("min-degree:32", |frame| by_degree(frame, 32)),
+    ("min-degree:64", |frame| by_degree(frame, 64)),
+    ("semantic", |frame| semantic::partition(&body_graph(&frame.problem), &frame.hints)),
+    ("auto for 2", |frame| by_cost(frame, 2)),
+    ("auto for 8", |frame| by_cost(frame, 8)),
+];
+
+/// Ways that a long run checks at each step.
+const AT_ONCE: usize = 2;
+
+fn by_degree(frame: &Frame, most: u32) -> Grouping {
+    min_degree::partition(&body_graph(&frame.problem), most)
+}
+
+fn by_cost(frame: &Frame, threads: u32) -> Grouping {
+    let mut capped = body_graph(&frame.problem);
     capped.cap_weights(6);
-    all.extend([2, 8].map(|threads| (format!("auto for {threads}"), cost::choose(&capped, threads))));
-    all.retain(|(_, grouping)| grouping.count > 1);
-    all
+    cost::choose(&capped, threads)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -81,37 +98,68 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / size
 }
 
+/// What a scene's cut solves came to.
+#[derive(Default)]
+struct Tally {
+    solves: [u32; WAYS.len()],
+    unsettled: u32,
+    worst: f64,
+    worst_residual: f64,
+}
+
+/// Solves a frame whole and cut, and compares.
+fn compare(name: &str, frame: &Frame, ways: impl Iterator<Item = usize>, tally: &mut Tally) {
+    let warm = Solution { labels: frame.labels.clone(), ..Solution::default() };
+    let mut whole = warm.clone();
+    let stats = RowSolver::new(Method::Auto).solve(&frame.problem, &mut whole);
+    assert!(stats.converged, "{name}, step {}: {:.1e}", frame.step, stats.residual_relative);
+    for way in ways {
+        let (how, cut_up) = WAYS[way];
+        let grouping = cut_up(frame);
+        if grouping.count < 2 {
+            continue;
+        }
+        let mut solver = Solver::<Substructured<Serial>>::new(Method::Auto);
+        solver.linear_mut().set_grouping(&grouping, Seam::Bodies);
+        let mut cut = warm.clone();
+        let stats = solver.solve(&frame.problem, &mut cut);
+        tally.solves[way] += 1;
+        tally.worst_residual = tally.worst_residual.max(stats.residual_relative);
+        if !stats.converged {
+            tally.unsettled += 1;
+            println!("{name}, step {}, {how}: residual {:.1e}", frame.step, stats.residual_relative);
+            continue;
+        }
+        let off = distance(&whole.v, &cut.v);
+        tally.worst = tally.worst.max(off);
+        // The bound: velocities of solves with a residual below 1e-9 agree to 1e-8 of the largest.
+        assert!(off <= 1e-8, "{name}, step {}, {how}: v is off by {off:.1e}", frame.step);
+    }
+}
+
 #[test]
 fn every_partitioner_gives_the_velocities_of_the_whole_on_the_papers_scenes() {
     let steps = std::env::var("TURNBUCKLE_EQUIVALENCE_STEPS").ok().and_then(|n| n.parse::<u64>().ok());
+    let asked = std::env::var("TURNBUCKLE_EQUIVALENCE_SCENES").ok();
     for (name, first) in SCENES {
-        let (first, every, last) = steps.map_or((first, 4, first + 8), |n| (1, 1, n));
-        let (mut solves, mut unsettled, mut worst, mut worst_residual) = (0u32, 0u32, 0.0f64, 0.0f64);
-        for frame in capture(name, first, every, last) {
-            let warm = Solution { labels: frame.labels.clone(), ..Solution::default() };
-            let mut whole = warm.clone();
-            let stats = RowSolver::new(Method::Auto).solve(&frame.problem, &mut whole);
-            assert!(stats.converged, "{name}, step {}: {:.1e}", frame.step, stats.residual_relative);
-            for (how, grouping) in groupings(&frame) {
-                let mut solver = Solver::<Substructured<Serial>>::new(Method::Auto);
-                solver.linear_mut().set_grouping(&grouping, Seam::Bodies);
-                let mut cut = warm.clone();
-                let stats = solver.solve(&frame.problem, &mut cut);
-                solves += 1;
-                worst_residual = worst_residual.max(stats.residual_relative);
-                if !stats.converged {
-                    unsettled += 1;
-                    println!("{name}, step {}, {how}: residual {:.1e}", frame.step, stats.residual_relative);
-                    continue;
-                }
-                let off = distance(&whole.v, &cut.v);
-                worst = worst.max(off);
-                // The bound: velocities of solves with a residual below 1e-9 agree to 1e-8 of the largest.
-                assert!(off <= 1e-8, "{name}, step {}, {how}: v is off by {off:.1e}", frame.step);
-            }
+        if asked.as_ref().is_some_and(|asked| !asked.split(',').any(|a| a == name)) {
+            continue;
         }
+        let (first, every, last) = steps.map_or((first, 4, first + 8), |n| (1, 1, n));
+        let (mut tally, start) = (Tally::default(), Instant::now());
+        watch(name, first, every, last, |frame| {
+            let (turn, at_once) = match steps {
+                Some(_) => (AT_ONCE * frame.step as usize, AT_ONCE),
+                None => (0, WAYS.len()),
+            };
+            compare(name, &frame, (turn..turn + at_once).map(|k| k % WAYS.len()), &mut tally);
+        });
+        let Tally { solves, unsettled, worst, worst_residual } = tally;
         println!(
-            "{name}: {solves} cut solves, {unsettled} unsettled, worst residual {worst_residual:.1e}, v off by {worst:.1e}"
+            "{name}: {} cut solves ({}), {unsettled} unsettled, worst residual {worst_residual:.1e}, v off by {worst:.1e}; {:.0} s",
+            solves.iter().sum::<u32>(),
+            WAYS.iter().zip(&solves).map(|((how, _), n)| format!("{how} {n}")).collect::<Vec<_>>().join(", "),
+            start.elapsed().as_secs_f64(),
         );
         assert_eq!(unsettled, 0, "{name}");
     }

@@ -1,0 +1,106 @@
+//! The critical path of a solve: every partition's part of every parallel region is timed on one thread, and P threads take
+//! the longest of them (list scheduling) plus all that is serial plus [`WAKE`] per region.
+
+use std::cell::RefCell;
+use std::time::Instant;
+use turnbuckle::coupling::executor::Executor;
+
+/// Milliseconds to give a region to waiting threads and to wait for the last.
+pub const WAKE: f64 = 0.006;
+
+thread_local! {
+    static REGIONS: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs items one after another and keeps the time of each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timed;
+
+impl Executor for Timed {
+    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        let times = items
+            .iter_mut()
+            .enumerate()
+            .map(|(k, item)| {
+                let start = Instant::now();
+                f(k, item);
+                1e3 * start.elapsed().as_secs_f64()
+            })
+            .collect();
+        REGIONS.with(|r| r.borrow_mut().push(times));
+    }
+}
+
+/// One run: elapsed on one thread, and the times of its parallel regions.
+#[derive(Clone, Default)]
+pub struct Trace {
+    /// Milliseconds on one thread.
+    pub elapsed: f64,
+    /// Of every parallel region, the milliseconds of its parts.
+    pub regions: Vec<Vec<f64>>,
+}
+
+impl Trace {
+    /// Milliseconds in parallel regions, all parts.
+    pub fn parallel(&self) -> f64 {
+        self.regions.iter().flatten().sum()
+    }
+
+    /// Time on `p` threads.
+    pub fn on(&self, p: usize) -> f64 {
+        let serial = self.elapsed - self.parallel();
+        let wake = if p > 1 { WAKE * self.regions.len() as f64 } else { 0.0 };
+        serial + wake + self.regions.iter().map(|r| makespan(r, p)).sum::<f64>()
+    }
+}
+
+/// Milliseconds that `p` threads take for parts of these times, the longest first.
+pub fn makespan(times: &[f64], p: usize) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let mut load = vec![0.0f64; p];
+    for t in sorted {
+        let least = (0..p).min_by(|&a, &b| load[a].total_cmp(&load[b])).expect("a thread");
+        load[least] += t;
+    }
+    load.into_iter().fold(0.0, f64::max)
+}
+
+/// Milliseconds this thread has had a core, where the system tells (Linux): other programs hardly disturb it. It is renewed a
+/// few hundred times a second only, so many runs are to be measured at once.
+fn on_core(start: &Instant) -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let own = told.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
+    own.map_or_else(|| 1e3 * start.elapsed().as_secs_f64(), |ns| 1e-6 * ns)
+}
+
+/// Times of a solve on one thread: the mean time on a core of a few runs, split into regions in the proportions of the least
+/// times seen of every part of every region and of all that is outside of regions. So neither other programs nor
+/// the clock's readings count, and whole and cut solves are measured alike.
+pub fn fastest(runs: usize, mut f: impl FnMut()) -> Trace {
+    let mut least = Trace::default();
+    let mut serial = f64::INFINITY;
+    f();
+    let clock = Instant::now();
+    let (mut cpu, mut count) = (on_core(&clock), 0);
+    while count < runs || (clock.elapsed().as_millis() < 60 && count < 400) {
+        REGIONS.with(|r| r.borrow_mut().clear());
+        let start = Instant::now();
+        f();
+        let elapsed = 1e3 * start.elapsed().as_secs_f64();
+        count += 1;
+        let run = Trace { elapsed, regions: REGIONS.with(|r| r.borrow().clone()) };
+        serial = serial.min(elapsed - run.parallel());
+        if least.regions.len() != run.regions.len() {
+            least = run;
+            continue;
+        }
+        for (least, now) in least.regions.iter_mut().flatten().zip(run.regions.iter().flatten()) {
+            *least = least.min(*now);
+        }
+    }
+    cpu = (on_core(&clock) - cpu) / count as f64;
+    let scale = cpu / (serial + least.parallel());
+    least.regions.iter_mut().flatten().for_each(|t| *t *= scale);
+    Trace { elapsed: cpu, regions: least.regions }
+}
