@@ -386,6 +386,8 @@ pub struct IslandCut {
     pub grouping: Grouping,
     /// What the grouping was made for: numbers of bodies and rows of every block, one after another.
     pub made_for: Vec<u32>,
+    /// Bodies that rows with bounds touch.
+    pub touched: Vec<u32>,
     /// Body graph, when one was needed.
     pub graph: BodyGraph,
     /// Solver of the flat scheme.

@@ -5,8 +5,8 @@
 
 use super::couple::{solve_linear, solve_once};
 use crate::settings::Settings;
-use crate::solver::Label;
-use crate::work::Island;
+use crate::solver::{Label, Method};
+use crate::work::{Island, Scheme};
 
 /// Contradictions below this share of the largest impulse or velocity are round-off: the solver's own tolerance.
 const ROUND_OFF: f64 = 1e-9;
@@ -14,7 +14,7 @@ const ROUND_OFF: f64 = 1e-9;
 /// Solves an island again.
 pub fn solve_again(island: &mut Island, settings: &Settings) {
     let before = island.stats;
-    if !has_sides(island) {
+    if !has_sides(island) || decides_cheaply(island, settings) {
         island.stats = solve_once(island, settings);
     } else {
         freeze(island);
@@ -29,6 +29,11 @@ pub fn solve_again(island: &mut Island, settings: &Settings) {
     island.stats.pivots += before.pivots;
     island.stats.ipm_iterations += before.ipm_iterations;
     island.stats.factorizations += before.factorizations;
+}
+
+/// Does deciding the sides anew cost little more than keeping them? So it does where the rows with bounds are few.
+fn decides_cheaply(island: &Island, settings: &Settings) -> bool {
+    settings.method == Method::Auto && island.cut.scheme == Scheme::Whole && island.solver.condenses()
 }
 
 /// Does it have rows with bounds?

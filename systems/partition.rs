@@ -6,7 +6,7 @@ use crate::coupling::cut::GLUE;
 use crate::graph::{BodyGraph, Grouping, min_degree, semantic};
 use crate::schedule::Step;
 use crate::settings::{Partitioning, Settings};
-use crate::solver::{Label, Method};
+use crate::solver::{Label, Method, condensed};
 use crate::work::{Bodies, Island, NO_ISLAND, Rows, Scheme, Work};
 use hecs::World;
 use rayon::prelude::*;
@@ -65,7 +65,11 @@ fn choose(
         Partitioning::Auto if how == Scheme::Flat && settings.method != Method::SchurIpm => cost::FEWEST,
         _ => 2,
     };
-    if how == Scheme::Whole || island.bodies.len() < fewest {
+    let few = settings.partitioning == Partitioning::Auto
+        && settings.method == Method::Auto
+        && island.bodies.len() >= fewest
+        && has_few_bounds(island, bodies, rows);
+    if how == Scheme::Whole || island.bodies.len() < fewest || few {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
         return;
@@ -87,6 +91,22 @@ fn choose(
         cut.grouping = group(&cut.graph, settings, how, &own_hints);
     }
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
+}
+
+/// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut?
+fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
+    let touched = &mut island.cut.touched;
+    touched.clear();
+    for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
+        let own = block.row as usize..(block.row + block.rows) as usize;
+        if own.into_iter().any(|i| rows.lo[i].is_finite() || rows.hi[i].is_finite()) {
+            let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+            touched.extend(slots.iter().filter(|&&slot| bodies.is_dynamic(slot)));
+        }
+    }
+    touched.sort_unstable();
+    touched.dedup();
+    condensed::pays(island.rows.len(), island.bodies.len(), touched.len())
 }
 
 /// The settings a grouping depends on, as numbers.

@@ -38,9 +38,17 @@ impl Tree {
     /// # Panics
     /// If a front or a run leaves its storage, or a parent comes before its child.
     pub fn new(plan: &Symbolic) -> Self {
+        Self::part(plan, |_| true)
+    }
+
+    /// Only the fronts that are `wanted`. Numbers pass between them and to parents that are not, for whoever goes on there.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn part(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
         let mut tree =
             Self { panels: plan.panels, pivots: plan.pivots, locals: plan.locals, ..Self::default() };
-        for (f, front) in plan.fronts.iter().enumerate() {
+        for (f, front) in plan.fronts.iter().enumerate().filter(|(f, _)| wanted(*f)) {
             let shape = front.shape;
             assert!(front.panel + shape.panel_len() <= tree.panels, "front without a panel");
             assert!(front.pivot + shape.border_at() <= tree.pivots, "front without pivots");

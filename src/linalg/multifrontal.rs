@@ -149,6 +149,16 @@ impl Multifrontal {
         kernels::forward_tree(self.isa, &self.tree, &self.panels, x);
     }
 
+    /// Forward substitution in a part of the tree.
+    pub fn forward_in(&self, part: &Tree, x: &mut [f64]) {
+        kernels::forward_tree(self.isa, part, &self.panels, x);
+    }
+
+    /// Backward substitution in a part of the tree whose parents are all in it.
+    pub fn backward_in(&self, part: &Tree, x: &mut [f64]) {
+        kernels::backward_tree(self.isa, part, &self.panels, &self.inverse_d, x);
+    }
+
     /// The second half, with the interface unknowns as given (none = zero).
     pub fn backward(&self, x: &mut [f64], interface: Option<&[f64]>) {
         if let Some(last) = self.symbolic.fronts.last().filter(|last| last.shape.pivots == 0) {

@@ -108,6 +108,10 @@ pub trait LinearSystem {
         problem.slack(&chunk.v, &chunk.lambda, &mut chunk.w);
         after(chunk);
     }
+    /// The one factorization behind it, if it is one: then rows without bounds can be eliminated once and for all.
+    fn as_one(&mut self) -> Option<&mut MixedSystem> {
+        None
+    }
     /// Runs `f(number, item)` on all items, at once where this system has threads to do so.
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
         items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
@@ -167,6 +171,9 @@ impl LinearSystem for MixedSystem {
     }
     fn load(&mut self, problem: &RowProblem) -> bool {
         MixedSystem::load(self, problem)
+    }
+    fn as_one(&mut self) -> Option<&mut MixedSystem> {
+        Some(self)
     }
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
         MixedSystem::factor(self, problem, labels, diagonal);

@@ -19,6 +19,7 @@ pub mod auto;
 pub mod balance;
 pub mod bpp;
 pub mod bpp_pcg;
+pub mod condensed;
 pub mod files;
 #[doc(hidden)]
 pub mod generate;

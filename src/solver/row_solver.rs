@@ -1,6 +1,7 @@
 //! The object the engine calls once a step: rows in, impulses and velocities out.
 
 use super::auto::{Engine, Settings};
+use super::condensed;
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem, invert_spd6};
@@ -20,6 +21,8 @@ pub struct Solver<L> {
     pub settings: Settings,
     engine: Engine,
     memory: Memory<L>,
+    condensed: condensed::Memory,
+    condenses: bool,
     w: Vec<f64>,
 }
 
@@ -70,6 +73,11 @@ impl<L: LinearSystem> Solver<L> {
         self.memory.set_options(options);
     }
 
+    /// Were rows without bounds eliminated in the last solve by `auto`? Then deciding the others is cheap.
+    pub fn condenses(&self) -> bool {
+        self.condenses
+    }
+
     /// Solves one problem.
     pub fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
         self.solve_roughly(problem, solution, 0.0)
@@ -98,8 +106,29 @@ impl<L: LinearSystem> Solver<L> {
         let enough = self.settings.tolerance * residual::scale(system.b());
         let open = self.method == Method::Auto && self.engine.best.residual > enough;
         if gradients.is_none() || open {
+            let mut failed = self.engine.pivoting_failed;
+            let condensed = match self.method {
+                Method::Auto => system.decide_condensed(
+                    &mut self.condensed,
+                    &mut solution.labels,
+                    &self.settings,
+                    &mut failed,
+                ),
+                _ => None,
+            };
+            self.condenses = match self.method {
+                Method::Auto => condensed.is_some(),
+                _ => self.condenses,
+            };
+            // What was decided there is to be confirmed, whatever became of the last attempt.
+            self.engine.pivoting_failed &= condensed.is_none();
             let before = stats;
             stats = self.engine.run_roughly(self.method, &mut system, solution, &self.settings, rough);
+            if let Some(condensed) = condensed {
+                self.engine.pivoting_failed = failed;
+                stats.pivots += condensed.pivots;
+                stats.ipm_iterations += condensed.ipm_iterations;
+            }
             stats.pivots += before.pivots;
             (stats.inner_iterations, stats.imaginary_share) =
                 (before.inner_iterations, before.imaginary_share);

@@ -3,14 +3,16 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
+use super::auto::Settings;
 use super::balance;
+use super::condensed::{self, Whole};
 use super::ipm::Chunk;
 use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
 use super::system::{Pass, PivotSystem};
-use super::{Label, index_sets, residual};
+use super::{Label, SolveStats, index_sets, residual};
 
 /// Compliance below this share of A_ii counts as rigid: its square root is where double precision
 /// stops telling redundant rows apart, and 1/C would drown the masses.
@@ -108,6 +110,26 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         system.form_rows();
         system.form_floor();
         system
+    }
+
+    /// Decides the rows with bounds while the others are eliminated, where that pays: labels in and out. They are good
+    /// guesses; the whole problem has the last word.
+    pub(super) fn decide_condensed(
+        &mut self,
+        condensed: &mut condensed::Memory,
+        labels: &mut [Label],
+        settings: &Settings,
+        pivoting_failed: &mut bool,
+    ) -> Option<SolveStats> {
+        if self.memory.mixed.as_one().is_none() || !condensed.pays(self.problem) {
+            return None;
+        }
+        self.load();
+        let Memory { mixed, hi, b, diagonal, floor, factorizations, .. } = &mut *self.memory;
+        let whole = Whole { problem: self.problem, mixed: mixed.as_one()?, hi, b, diagonal, floor };
+        let stats = condensed.decide(whole, labels, settings, pivoting_failed);
+        *factorizations += stats.factorizations;
+        Some(stats)
     }
 
     /// Upper bounds as the problem gives them: a system raises those below their lower ones.

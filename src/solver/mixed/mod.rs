@@ -13,6 +13,7 @@
 //! so the symbolic work lasts as long as the constraint graph does.
 
 mod assembly;
+mod focus;
 mod interface;
 mod plan;
 mod solve;
@@ -27,6 +28,7 @@ use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
 use crate::linalg::ordering::MinDegree;
 use assembly::Assembler;
+use focus::Focus;
 use plan::Plan;
 
 /// Choices of a [`MixedSystem`].
@@ -68,6 +70,7 @@ pub struct MixedSystem {
     weight: Vec<f64>,
     any_tight: bool,
     schur: Vec<f64>,
+    focus: Focus,
     work: solve::Work,
 }
 
@@ -109,6 +112,7 @@ impl MixedSystem {
         self.schur.clear();
         self.schur.resize(m * m, 0.0);
         self.work.reserve(problem, self.factor.symbolic.locals, plan.most_rows);
+        self.focus.clear();
         self.plan = Some(Box::new(plan));
     }
 
@@ -147,6 +151,12 @@ impl MixedSystem {
             }
         }
         self.any_tight = tight;
+        self.factor_touched(problem)
+    }
+
+    /// Factors the fronts whose numbers have changed, and what is above them.
+    fn factor_touched(&mut self, problem: &RowProblem) -> FactorStats {
+        let Some(plan) = self.plan.as_deref() else { return FactorStats::default() };
         let isa = self.factor.isa();
         let (refactored, flops, regularised) = self.factor.factor(&mut Assembler {
             plan,

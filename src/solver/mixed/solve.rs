@@ -11,11 +11,11 @@ pub struct Work {
     local: Vec<f64>,
     r_v: Vec<f64>,
     r_lambda: Vec<f64>,
-    pivot_v: Vec<f64>,
-    pivot_lambda: Vec<f64>,
+    pub(super) pivot_v: Vec<f64>,
+    pub(super) pivot_lambda: Vec<f64>,
     dv: Vec<f64>,
     dlambda: Vec<f64>,
-    rows: Vec<f64>,
+    pub(super) rows: Vec<f64>,
     unknown: Vec<f64>,
 }
 
@@ -93,7 +93,7 @@ impl MixedSystem {
         if self.any_tight {
             for_each_row(problem, |row, j, bodies| {
                 if !self.is_free(row) && lambda[row] != 0.0 {
-                    add_scaled(j, bodies, lambda[row], &mut r_v);
+                    add_scaled(j, bodies, lambda[row], &mut r_v, |body| 6 * body as usize);
                 }
             });
         }
@@ -147,7 +147,7 @@ impl MixedSystem {
     }
 
     #[inline]
-    fn is_free(&self, row: usize) -> bool {
+    pub(super) fn is_free(&self, row: usize) -> bool {
         self.regular[row].is_finite()
     }
 
@@ -192,7 +192,7 @@ impl MixedSystem {
     }
 
     /// λ_c = (C+D)⁻¹ (r_c − J_c v) of a folded group.
-    fn recover(
+    pub(super) fn recover(
         &self,
         problem: &RowProblem,
         group: &Group,
@@ -216,7 +216,7 @@ impl MixedSystem {
     }
 
     /// The right-hand side of the mixed form, at the places of its unknowns.
-    fn fill(
+    pub(super) fn fill(
         &self,
         plan: &Plan,
         problem: &RowProblem,
@@ -274,14 +274,14 @@ impl MixedSystem {
                 return;
             }
             r_lambda[row] -= product(j, bodies, v) + self.regular[row] * lambda[row];
-            add_scaled(j, bodies, lambda[row], r_v);
+            add_scaled(j, bodies, lambda[row], r_v, |body| 6 * body as usize);
         });
     }
 }
 
 /// Calls `f(body, its columns of the group's rows)` for every body of a group.
 #[inline]
-fn for_each_six(problem: &RowProblem, group: &Group, mut f: impl FnMut(usize, Six<'_>)) {
+pub(super) fn for_each_six(problem: &RowProblem, group: &Group, mut f: impl FnMut(usize, Six<'_>)) {
     let numbers = &problem.jacobian[group.entry as usize..];
     let stride = 6 * group.bodies as usize;
     for k in 0..group.bodies as usize {
@@ -316,9 +316,10 @@ fn product(j: &[f64], bodies: &[u32], v: &[f64]) -> f64 {
 }
 
 #[inline]
-fn add_scaled(j: &[f64], bodies: &[u32], scale: f64, q: &mut [f64]) {
+pub(super) fn add_scaled(j: &[f64], bodies: &[u32], scale: f64, q: &mut [f64], place: impl Fn(u32) -> usize) {
     for (six, &body) in j.chunks_exact(6).zip(bodies) {
-        let q = &mut q[6 * body as usize..6 * body as usize + 6];
+        let at = place(body);
+        let q = &mut q[at..at + 6];
         for c in 0..6 {
             q[c] += six[c] * scale;
         }

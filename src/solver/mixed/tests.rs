@@ -209,3 +209,46 @@ fn an_empty_problem_and_lonely_bodies_are_fine() {
         }
     }
 }
+
+#[test]
+fn solves_in_focus_are_those_of_the_whole() {
+    let mut random = Random::new(3);
+    for seed in 0..40 {
+        let problem = generate::any(3 + seed as usize % 9, 4 + seed as usize % 13, 1e-3, seed);
+        let n = problem.rows();
+        // Some of the rows with bounds, single rows of blocks among them.
+        let mask: Vec<bool> =
+            (0..n).map(|i| problem.lo[i].is_finite() && (seed % 2 == 0 || random.below(2) == 0)).collect();
+        let (mut whole, mut focused) = (MixedSystem::default(), MixedSystem::default());
+        whole.load(&problem);
+        focused.load(&problem);
+        focused.factor(&problem, &vec![Label::Free; n], None);
+        focused.focus_on(&problem, &mask);
+        focused.settle_the_rest(&problem);
+        for _ in 0..4 {
+            let tight = |i: usize, r: &mut Random| mask[i] && r.below(2) == 0;
+            let labels: Vec<Label> =
+                (0..n).map(|i| if tight(i, &mut random) { Label::Lower } else { Label::Free }).collect();
+            let shift: Vec<f64> =
+                mask.iter().map(|&m| if m { random.range(0.0, 0.1) } else { 0.0 }).collect();
+            let given: Vec<f64> = labels
+                .iter()
+                .map(|l| if *l == Label::Lower { random.range(-1.0, 1.0) } else { 0.0 })
+                .collect();
+            let (mut v, mut lambda) = (vec![0.0; 6 * problem.bodies()], given.clone());
+            whole.factor(&problem, &labels, Some(&shift));
+            whole.solve_pivot(&problem, &mut v, &mut lambda, 1);
+            let (mut near_v, mut near) = (vec![0.0; v.len()], given);
+            focused.factor_in_focus(&problem, &labels, Some(&shift));
+            let r: Vec<f64> = problem.d.iter().map(|d| -d).collect();
+            focused.solve_in_focus(&problem, true, &r, &mut near_v, &mut near);
+            let only = |x: &[f64]| (0..n).filter(|&i| mask[i]).map(|i| x[i]).collect::<Vec<f64>>();
+            // C = 1e-3 and masses from 0.1 to 100 kg: condition 1e6 at most, without refinement.
+            assert!(distance(&only(&near), &only(&lambda)) < 1e-9, "seed {seed}");
+            let (mut w, mut near_w) = (vec![0.0; n], vec![0.0; n]);
+            problem.slack(&v, &lambda, &mut w);
+            focused.slack_in_focus(&problem, &near_v, &near, &mut near_w);
+            assert!(distance(&only(&near_w), &only(&w)) < 1e-9, "seed {seed}");
+        }
+    }
+}
