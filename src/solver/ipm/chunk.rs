@@ -243,28 +243,41 @@ impl Chunk {
         self.sides[0].count() + self.sides[1].count()
     }
 
-    /// Looks at the iterate whose w was just found: labels, rd, residual.
+    /// Looks at the iterate whose w was just found: labels, rd, residual; and moves rows that were set aside to the bound
+    /// their slack points to.
     pub(super) fn observe(&mut self) {
         std::mem::swap(&mut self.previous, &mut self.labels);
+        self.look_again();
+        let labels = self.labels.iter().zip(&self.previous).zip(&self.active);
+        self.state_sums.changes = labels.filter(|((now, before), active)| **active && now != before).count();
+        for &i in &self.narrow {
+            let i = i as usize;
+            let up = self.w[i] < 0.0;
+            let bound = if up { self.hi[i] } else { self.lo[i] };
+            self.state_sums.moved |= self.lambda[i] != bound;
+            self.lambda[i] = bound;
+            self.labels[i] = if up { Label::Upper } else { Label::Lower };
+        }
+    }
+
+    /// Looks at an iterate whose rows that were set aside have been moved: they stay, even if the new w points back. A row that
+    /// belongs between its bounds would go to and fro for ever, and the residual be that of the other bound.
+    pub(super) fn look_again(&mut self) {
         let [lower, upper] = &self.sides;
         let n = self.rows.len();
-        let mut sums = StateSums::default();
         let (mut products, mut squares, mut natural) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for i in 0..n {
             let (zl, zu, w) = (lower.z[i], upper.z[i], self.w[i]);
             let (gl, gu) = (lower.g[i], upper.g[i]);
             // A bound is active when its distance is small beside what its multiplier could move.
             let reach = (zl - zu) * self.weight[i];
-            let label = if !self.active[i] || (lower.bounded[i] && gl < reach) {
+            self.labels[i] = if !self.active[i] || (lower.bounded[i] && gl < reach) {
                 Label::Lower
             } else if upper.bounded[i] && gu < -reach {
                 Label::Upper
             } else {
                 Label::Free
             };
-            // Rows set aside are counted below, once their side is known.
-            sums.changes += usize::from(self.active[i] && label != self.previous[i]);
-            self.labels[i] = label;
             let rd = w - zl + zu;
             self.rd[i] = rd;
             products[i % LANES] += gl * zl + gu * zu;
@@ -273,19 +286,20 @@ impl Chunk {
             // Not a number must not look small.
             natural[i % LANES] += r * r + 0.0 * (self.lambda[i] + w);
         }
-        sums.products = sum(products);
-        sums.rd = sum(squares);
-        sums.natural = sum(natural);
         for &i in &self.narrow {
             let i = i as usize;
-            let up = self.w[i] < 0.0;
-            let bound = if up { self.hi[i] } else { self.lo[i] };
-            sums.moved |= self.lambda[i] != bound;
-            self.lambda[i] = bound;
-            self.labels[i] = if up { Label::Upper } else { Label::Lower };
-            sums.changes += usize::from(self.labels[i] != self.previous[i]);
+            if self.lambda[i] == self.hi[i] {
+                self.labels[i] = Label::Upper;
+            }
         }
-        self.state_sums = sums;
+        let changes = self.state_sums.changes;
+        self.state_sums = StateSums {
+            products: sum(products),
+            rd: sum(squares),
+            natural: sum(natural),
+            changes,
+            moved: false,
+        };
     }
 
     /// Before a factorization: D = z/g, and the right-hand side of the predictor, which aims at μ = 0.
@@ -432,8 +446,22 @@ impl Chunk {
         for side in &mut self.sides {
             side.advance(&self.dl, primal, dual);
         }
-        // Round-off may carry λ beyond a bound that its own slack variable has not reached.
+        self.measure_from_bounds();
+    }
+
+    /// λ of rows with a bound from their distance to it, to the nearer one if there are two.
+    ///
+    /// Nearly redundant rows start from impulses some ten decades above their own: λ keeps the round-off of the decades it came
+    /// down, its distance loses it on the way. Round-off may also carry λ beyond a bound.
+    fn measure_from_bounds(&mut self) {
+        let [lower, upper] = &self.sides;
         for i in 0..self.lambda.len() {
+            let below = if upper.bounded[i] { upper.g[i] } else { f64::INFINITY };
+            if lower.bounded[i] && lower.g[i] <= below {
+                self.lambda[i] = self.lo[i] + lower.g[i];
+            } else if upper.bounded[i] {
+                self.lambda[i] = self.hi[i] - below;
+            }
             if self.active[i] {
                 self.lambda[i] = self.lambda[i].max(self.lo[i]).min(self.hi[i]);
             }

@@ -138,7 +138,7 @@ impl IpmMemory {
     /// Sums over the chunks after each has looked at its iterate.
     fn add_up<S: PivotSystem>(&mut self, system: &mut S) {
         if self.chunks.iter().any(|c| c.state_sums.moved) {
-            system.recompute(&mut self.chunks, &Chunk::observe);
+            system.recompute(&mut self.chunks, &Chunk::look_again);
         }
         let mut now = StateSums::default();
         for chunk in &self.chunks {

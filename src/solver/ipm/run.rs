@@ -72,18 +72,25 @@ impl Run {
         best: &mut Best,
     ) -> Pause {
         let target = settings.target * self.scale;
-        let pause = self.iterate(system, settings, memory, target);
-        let told = memory.residual();
-        let r = memory.offer(system, best);
-        match pause {
-            Pause::Arrived if r > target => {
-                // Rough directions let v and λ drift apart.
-                memory.refined = true;
-                Pause::Settled
-            }
-            _ => {
-                memory.refined |= r > 2.0 * told;
-                pause
+        loop {
+            let rough = self.rough;
+            let pause = self.iterate(system, settings, memory, target);
+            let told = memory.residual();
+            let r = memory.offer(system, best);
+            match pause {
+                // Rough directions let v and λ drift apart: what was told is not there yet.
+                Pause::Rough if r > rough => {
+                    memory.refined = true;
+                    self.rough = rough;
+                }
+                Pause::Arrived if r > target => {
+                    memory.refined = true;
+                    return Pause::Settled;
+                }
+                _ => {
+                    memory.refined |= r > 2.0 * told;
+                    return pause;
+                }
             }
         }
     }
