@@ -295,7 +295,13 @@ impl Engine {
     /// thousand needs this.
     fn insist<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
         let enough = settings.tolerance * residual::scale(system.b());
-        let steady = IpmSettings { correctors: 2, centring: 1.0, try_below: 1e-3, ..quick(settings, 0.0) };
+        let steady = IpmSettings {
+            correctors: 2,
+            centring: 1.0,
+            try_below: 1e-3,
+            exact: true,
+            ..quick(settings, 0.0)
+        };
         let careful = IpmSettings {
             careful: true,
             start_margin: 1e3,

@@ -40,6 +40,9 @@ pub struct IpmSettings {
     pub centring: f64,
     /// Short common steps, always some centring: for problems on which the quick way jams.
     pub careful: bool,
+    /// Velocities are found anew from λ at every step instead of going along with it. Impulses that are ten decades above their
+    /// end on the way leave velocities behind that belong to no λ; found anew, they are Newton's to mend at once.
+    pub exact: bool,
     /// Starting distance from the bounds, in units of the typical impulse of a row.
     pub start_margin: f64,
     /// Relative residual below which quiet labels are tried. Labels that are quiet earlier than at 1e-7 are wrong in so many of
@@ -57,6 +60,7 @@ impl Default for IpmSettings {
             correctors: 1,
             centring: 0.3,
             careful: false,
+            exact: false,
             start_margin: 10.0,
             try_below: 1e-7,
             rough: 0.0,
@@ -79,6 +83,8 @@ pub struct IpmMemory {
     recentred: bool,
     /// Are directions refined?
     refined: bool,
+    /// Are velocities found anew at every step?
+    exact: bool,
     /// Root mean square of rd/√A_ii that the last step promised.
     promised: f64,
     lambda: Vec<f64>,
@@ -303,8 +309,13 @@ impl IpmMemory {
 
     fn advance<S: PivotSystem>(&mut self, system: &mut S, primal: f64, dual: f64) {
         self.promised = self.rd_size(self.reading.rd_after(self.now.rd, self.share, primal, dual));
-        let before = move |chunk: &mut Chunk| chunk.advance(primal, dual);
-        system.renew_slack(&mut self.chunks, &before, &Chunk::observe);
+        if self.exact {
+            self.chunks.iter_mut().for_each(|chunk| chunk.advance(primal, dual));
+            system.recompute(&mut self.chunks, &Chunk::observe);
+        } else {
+            let before = move |chunk: &mut Chunk| chunk.advance(primal, dual);
+            system.renew_slack(&mut self.chunks, &before, &Chunk::observe);
+        }
         self.add_up(system);
     }
 }

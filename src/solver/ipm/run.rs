@@ -43,6 +43,7 @@ impl Run {
     /// Places the starting point.
     pub fn new<S: PivotSystem>(system: &mut S, settings: &IpmSettings, memory: &mut IpmMemory) -> Self {
         memory.refined = settings.careful;
+        memory.exact = settings.exact;
         memory.start(system, settings.start_margin, 0.0);
         let scale = residual::scale(system.b());
         Run {
@@ -78,6 +79,7 @@ impl Run {
             let told = memory.residual();
             let r = memory.offer(system, best);
             match pause {
+                Pause::Rough | Pause::Settled if r > LEFT_BEHIND * told.max(target) => return Pause::Spent,
                 // Rough directions let v and λ drift apart: what was told is not there yet.
                 Pause::Rough if r > rough => {
                     memory.refined = true;
@@ -170,6 +172,10 @@ impl Run {
         }
     }
 }
+
+/// Velocities that make the residual this much larger than it was told belong to no λ. The complementarity products are those of
+/// the end already, and there is no way on from such a point.
+const LEFT_BEHIND: f64 = 1e5;
 
 /// A step that multiplies μ by this has left the central path for good.
 const LOST: f64 = 1e3;
