@@ -104,6 +104,11 @@ impl Cut {
         cut
     }
 
+    /// The partition whose velocity of a body counts.
+    pub fn owner(&self, body: u32) -> u32 {
+        self.grouping.of[body as usize]
+    }
+
     /// Rows between partitions.
     pub fn interface_rows(&self) -> usize {
         self.interface.len()
@@ -209,6 +214,11 @@ impl Part {
         self.seam_bodies.extend_from_slice(locals);
         self.interface.extend(first..first + rows);
         self.pieces.push(piece);
+    }
+
+    /// Its bodies that other partitions have too, by their number here.
+    pub fn shared(&self) -> impl Iterator<Item = usize> + '_ {
+        self.share.iter().enumerate().filter(|&(_, share)| *share < 1.0).map(|(k, _)| k)
     }
 
     /// The numbers of a step, taken over from the whole problem.

@@ -55,6 +55,10 @@ pub struct Substructured<E> {
     step: Vec<f64>,
     /// J_Γ v.
     between: Vec<f64>,
+    /// Bodies that several partitions have: number, owner and its number there, room for momenta and their sizes.
+    shared: Vec<(u32, (u32, u32), [f64; 6], [f64; 6])>,
+    /// Blocks inside of partitions that touch a copy whose velocity does not count.
+    on_copies: Vec<u32>,
     pivot_v: Vec<f64>,
     pivot_lambda: Vec<f64>,
 }
@@ -108,11 +112,29 @@ impl<E: Executor> Substructured<E> {
         for (member, part) in self.members.iter_mut().zip(&self.cut.parts) {
             member.part.clone_from(part);
         }
+        self.list_shared(problem);
         let m = self.cut.interface_rows();
         for buffer in [&mut self.lambda, &mut self.r, &mut self.step] {
             buffer.clear();
             buffer.resize(m, 0.0);
         }
+    }
+
+    fn list_shared(&mut self, problem: &RowProblem) {
+        self.shared.clear();
+        self.on_copies.clear();
+        for (p, part) in self.cut.parts.iter().enumerate() {
+            let owned = part.shared().filter(|&k| part.owned[k]);
+            self.shared.extend(
+                owned.map(|k| (part.bodies[k], (p as u32, k as u32), [0.0; 6], [0.0; 6])),
+            );
+            let on_copy = |&&b: &&u32| {
+                let bodies = problem.bodies_of(&problem.blocks[b as usize]);
+                bodies.iter().any(|&body| self.cut.owner(body) != p as u32)
+            };
+            self.on_copies.extend(part.blocks.iter().filter(on_copy));
+        }
+        self.shared.sort_unstable_by_key(|&(body, ..)| body);
     }
 
     /// S_Γ from the partitions' responses, in order, and its factor.
@@ -185,6 +207,30 @@ impl<E: Executor> Substructured<E> {
         (imbalance, worst)
     }
 
+    /// Largest imbalance of the bodies that several partitions have, as a multiple of what is round-off: their shares added up,
+    /// all with the velocity that counts.
+    fn imbalance_of_shared(&mut self) -> f64 {
+        let mut sums = std::mem::take(&mut self.shared);
+        sums.iter_mut().for_each(|(_, _, r, size)| (*r, *size) = ([0.0; 6], [0.0; 6]));
+        for member in &self.members {
+            for (n, k) in member.part.shared().enumerate() {
+                let body = member.part.bodies[k];
+                let Ok(at) = sums.binary_search_by_key(&body, |&(body, ..)| body) else { continue };
+                let (_, owner, r, size) = &mut sums[at];
+                let counts = &self.members[owner.0 as usize].v[6 * owner.1 as usize..];
+                let (own, mass) = (&member.v[6 * k..6 * k + 6], &member.problem.mass[k]);
+                for i in 0..6 {
+                    let late: f64 = (0..6).map(|j| mass[6 * i + j] * (counts[j] - own[j])).sum();
+                    r[i] += member.r_v[6 * k + i] - late;
+                    size[i] += member.shared_size[6 * n + i];
+                }
+            }
+        }
+        let worst = sums.iter().fold(0.0f64, |worst, (_, _, r, size)| worst.max(balance::worst(r, size)));
+        self.shared = sums;
+        worst / balance::BALANCED
+    }
+
     /// J_Γ v of the partitions' velocities.
     fn read_between(&mut self) {
         self.between.clear();
@@ -216,6 +262,9 @@ impl<E: Executor> Substructured<E> {
                 lambda[row] = self.lambda[i];
                 w[row] = self.between[i] + problem.compliance[row] * lambda[row] + problem.d[row];
             }
+        }
+        for &b in &self.on_copies {
+            problem.slack_of(&problem.blocks[b as usize], v, lambda, w);
         }
     }
 
@@ -408,21 +457,26 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
             *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
         }
-        let mut progress = balance::Progress::default();
+        let shifted = shift.is_some();
         // One refinement is not for the residual's sake but for λ's.
-        for pass in 0..=balance::MAX_REFINEMENTS {
+        self.solve_interface();
+        let step = &self.step;
+        self.executor.for_each(&mut self.members, |_, m| m.follow_first(step, shifted));
+        let mut progress = balance::Progress::default();
+        let mut imbalance = f64::INFINITY;
+        for pass in 1..=balance::MAX_REFINEMENTS {
             self.solve_interface();
-            let (step, shifted) = (&self.step, shift.is_some());
+            let step = &self.step;
             self.executor.for_each(&mut self.members, |_, m| m.follow_point(step, shifted, enough));
-            let (imbalance, slack) = self.worst_of_all(problem, enough);
-            let over = progress.is_over(imbalance, slack);
-            if (pass > 0 && over) || pass == balance::MAX_REFINEMENTS {
+            let slack;
+            (imbalance, slack) = self.worst_of_all(problem, enough);
+            if progress.is_over(imbalance, slack) || pass == balance::MAX_REFINEMENTS {
                 break;
             }
             self.executor.for_each(&mut self.members, |_, m| m.refine_point(slack <= 1.0));
         }
         self.collect(problem, Point { v, lambda, w });
-        None
+        Some(imbalance.max(self.imbalance_of_shared()) * balance::BALANCED)
     }
 
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {

@@ -37,6 +37,8 @@ pub(super) struct Member {
     pub(super) w: Vec<f64>,
     pub(super) worst: f64,
     pub(super) imbalance: f64,
+    /// Sizes of the terms of the momenta of bodies it shares, six numbers each, without the glue.
+    pub(super) shared_size: Vec<f64>,
     /// Memory of refinement.
     pub(super) balance: Scratch,
     /// Its rows in an interior point, while they are worked on.
@@ -173,6 +175,22 @@ impl Member {
         self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
     }
 
+    /// Follows the first step of the interface and eliminates itself from what is left: one refinement is always made.
+    pub(super) fn follow_first(&mut self, step: &[f64], shifted: bool) {
+        self.take_step(step);
+        self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
+        for ((r, v), m) in
+            self.r_v.chunks_exact_mut(6).zip(self.v.chunks_exact(6)).zip(&self.problem.mass)
+        {
+            for i in 0..6 {
+                r[i] -= (0..6).map(|j| m[6 * i + j] * v[j]).sum::<f64>();
+            }
+        }
+        self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
+        self.read_slack(shifted);
+        self.refine_point(false);
+    }
+
     /// Follows a step of the interface and measures what is left.
     pub(super) fn follow_point(&mut self, step: &[f64], shifted: bool, enough: f64) {
         self.take_step(step);
@@ -180,17 +198,28 @@ impl Member {
         size.resize(self.r_v.len(), 0.0);
         balance::form(&self.problem, &self.v, &self.lambda, &mut self.r_v, size);
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
+        self.shared_size.clear();
+        for k in self.part.shared() {
+            self.shared_size.extend_from_slice(&size[6 * k..6 * k + 6]);
+        }
         self.seam.add_size(&self.seam_lambda, size);
         self.imbalance = balance::worst(&self.r_v, size) / balance::BALANCED;
+        self.read_slack(shifted);
         self.worst = 0.0;
+        for (label, r) in self.labels.iter().zip(&self.r_lambda) {
+            if *label == Label::Free {
+                self.worst = self.worst.max(r.abs() / enough);
+            }
+        }
+    }
+
+    /// w of its rows, what is missing to their equations, and what the interface reads of its velocities.
+    fn read_slack(&mut self, shifted: bool) {
         self.w.resize(self.lambda.len(), 0.0);
         self.problem.slack(&self.v, &self.lambda, &mut self.w);
         for k in 0..self.w.len() {
             let soft = if shifted { self.diagonal[k] * self.lambda[k] } else { 0.0 };
             self.r_lambda[k] = -self.w[k] - soft;
-            if self.labels[k] == Label::Free {
-                self.worst = self.worst.max(self.r_lambda[k].abs() / enough);
-            }
         }
         self.seam.velocity(&self.v, &mut self.scratch);
     }

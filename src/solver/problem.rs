@@ -107,19 +107,25 @@ impl RowProblem {
     /// w = J v + C λ + d, into `w`.
     pub fn slack(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         for block in &self.blocks {
-            let bodies = self.bodies_of(block);
-            for row in 0..block.rows {
-                let i = (block.row + row) as usize;
-                let mut sum = self.compliance[i] * lambda[i] + self.d[i];
-                for (k, &body) in bodies.iter().enumerate() {
-                    let j = self.jacobian_of(block, row, k as u32);
-                    let vb = &v[6 * body as usize..6 * body as usize + 6];
-                    for c in 0..6 {
-                        sum += j[c] * vb[c];
-                    }
+            self.slack_of(block, v, lambda, w);
+        }
+    }
+
+    /// w = J v + C λ + d of one block, into its rows of `w`.
+    #[inline]
+    pub fn slack_of(&self, block: &RowBlock, v: &[f64], lambda: &[f64], w: &mut [f64]) {
+        let bodies = self.bodies_of(block);
+        for row in 0..block.rows {
+            let i = (block.row + row) as usize;
+            let mut sum = self.compliance[i] * lambda[i] + self.d[i];
+            for (k, &body) in bodies.iter().enumerate() {
+                let j = self.jacobian_of(block, row, k as u32);
+                let vb = &v[6 * body as usize..6 * body as usize + 6];
+                for c in 0..6 {
+                    sum += j[c] * vb[c];
                 }
-                w[i] = sum;
             }
+            w[i] = sum;
         }
     }
 
@@ -226,34 +232,41 @@ fn multiply6(m: &[f64; 36], x: &[f64; 6]) -> [f64; 6] {
 
 /// Inverse of a symmetric positive definite 6×6 block by Cholesky.
 pub(crate) fn invert_spd6(m: &[f64; 36]) -> [f64; 36] {
-    let mut l = [0.0; 36];
-    for i in 0..6 {
-        for j in 0..=i {
+    // L of M = L Lᵀ with the reciprocals of its diagonal in place of it: one division a column.
+    let mut l = [[0.0; 6]; 6];
+    for j in 0..6 {
+        let mut s = m[7 * j];
+        for k in 0..j {
+            s -= l[j][k] * l[j][k];
+        }
+        let r = 1.0 / s.sqrt();
+        l[j][j] = r;
+        for i in j + 1..6 {
             let mut s = m[6 * i + j];
             for k in 0..j {
-                s -= l[6 * i + k] * l[6 * j + k];
+                s -= l[i][k] * l[j][k];
             }
-            l[6 * i + j] = if i == j { s.sqrt() } else { s / l[6 * j + j] };
+            l[i][j] = s * r;
+        }
+    }
+    // L⁻¹, then M⁻¹ = L⁻ᵀ L⁻¹.
+    let mut x = [[0.0; 6]; 6];
+    for c in 0..6 {
+        x[c][c] = l[c][c];
+        for i in c + 1..6 {
+            let mut s = 0.0;
+            for k in c..i {
+                s -= l[i][k] * x[k][c];
+            }
+            x[i][c] = s * l[i][i];
         }
     }
     let mut inverse = [0.0; 36];
-    for c in 0..6 {
-        let mut x = [0.0; 6];
-        x[c] = 1.0;
-        for i in 0..6 {
-            for k in 0..i {
-                x[i] -= l[6 * i + k] * x[k];
-            }
-            x[i] /= l[6 * i + i];
-        }
-        for i in (0..6).rev() {
-            for k in i + 1..6 {
-                x[i] -= l[6 * k + i] * x[k];
-            }
-            x[i] /= l[6 * i + i];
-        }
-        for i in 0..6 {
-            inverse[6 * i + c] = x[i];
+    for i in 0..6 {
+        for j in 0..=i {
+            let s: f64 = (i..6).map(|k| x[k][i] * x[k][j]).sum();
+            inverse[6 * i + j] = s;
+            inverse[6 * j + i] = s;
         }
     }
     inverse

@@ -41,8 +41,9 @@ pub struct Memory<L> {
     w: Vec<f64>,
     v: Vec<f64>,
     scratch: Scratch,
-    /// λ of the last index set.
+    /// λ and w of the last index set.
     last: Vec<f64>,
+    last_w: Vec<f64>,
     /// The impulses whose balance with v was looked at last, and what was found.
     judged: Vec<f64>,
     balanced: bool,
@@ -175,7 +176,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         if self.balances(lambda) || moved_away(&self.memory.last, lambda) {
             return;
         }
-        let Memory { v, inverse, scratch, judged, balanced, hi, .. } = &mut *self.memory;
+        let Memory { v, inverse, scratch, last, last_w, judged, balanced, hi, .. } = &mut *self.memory;
         let Scratch { r_v, size, .. } = scratch;
         balance::form(self.problem, v, lambda, r_v, size);
         let old = v.clone();
@@ -192,8 +193,10 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.problem.slack(v, lambda, w);
         let in_balance = balance::worst(r_v, size) <= balance::BALANCED;
         if in_balance && residual::natural(lambda, w, &self.problem.lo, hi) < before {
-            judged.clear();
-            judged.extend_from_slice(lambda);
+            for (to, from) in [(&mut *judged, lambda), (last, lambda), (last_w, &*w)] {
+                to.clear();
+                to.extend_from_slice(from);
+            }
             *balanced = true;
         } else {
             *v = old;
@@ -338,6 +341,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             hi,
             scratch,
             last,
+            last_w,
             judged,
             balanced,
             evaluated,
@@ -352,11 +356,13 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             };
         }
         let shift = shifted.then_some(shift.as_slice());
-        let point = Point { v, lambda: &mut *lambda, w };
+        let point = Point { v, lambda: &mut *lambda, w: &mut *w };
         let imbalance = mixed.evaluate(self.problem, labels, shift, point, enough, scratch);
         *evaluated = true;
         last.clear();
         last.extend_from_slice(lambda);
+        last_w.clear();
+        last_w.extend_from_slice(w);
         judged.clear();
         if let Some(imbalance) = imbalance {
             judged.extend_from_slice(lambda);
@@ -460,7 +466,10 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     // A λ + b rounds like ε ‖A‖ ‖λ‖: a gram beside a tonne (A = 1e3, λ = 1e6) is then known to 1e-7 m/s
     // however exact the solution. v has an equation of its own, M v = p + Jᵀ λ, which is checked.
     fn honest_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        if self.balances(lambda) {
+        let known = self.memory.evaluated && self.memory.last == lambda;
+        if known && self.balances(lambda) {
+            w.copy_from_slice(&self.memory.last_w);
+        } else if self.balances(lambda) {
             self.problem.slack(&self.memory.v, lambda, w);
         } else {
             self.slack(lambda, w);
