@@ -22,6 +22,8 @@ pub fn capture(name: &str, set: &[(&str, f64)], first: u64, every: u64, count: u
     let options =
         LoadOptions { set: set.iter().map(|&(n, v)| (n.to_string(), v)).collect(), ..LoadOptions::default() };
     let Ok(mut scene) = scene::load_with(path, &options) else { return Vec::new() };
+    // What sleeps is not solved, and the largest of what is left says nothing.
+    scene.physics.settings.sleep = false;
     let frames = Arc::new(Mutex::new(Vec::new()));
     let (sink, mut last) = (frames.clone(), 0);
     scene.physics.add_system(Stage::Factor, "capture", move |step| {

@@ -66,10 +66,13 @@ fn whole(graph: &BodyGraph) -> Whole {
     }
 }
 
-/// Time of one iteration with an interface of `m` rows between parts of which the busiest thread has this share (µs).
-fn cut(whole: Whole, longest: f64, m: f64) -> f64 {
-    // The factor of the interface, its assembly, and three solves.
-    let interface = OPERATION * m * m * m / 3.0 + 2.0 * ENTRY * m * m;
+/// Time of one iteration with an interface of `m` rows between `parts` of which the busiest thread has this share (µs).
+fn cut(whole: Whole, longest: f64, m: f64, parts: f64) -> f64 {
+    // The factor of the interface, its assembly, and three solves: of the whole of it, or of what each part ties together.
+    let tied = f64::min(m, 2.0 * m / parts);
+    let operations = f64::min(m * m * m / 3.0, parts * tied * tied * tied);
+    let entries = f64::min(m * m, 2.0 * parts * tied * tied);
+    let interface = OPERATION * operations + 2.0 * ENTRY * entries;
     let shared = FILL * whole.numeric + whole.vectors;
     SERIAL * (whole.numeric + whole.vectors) + shared * longest + interface + REGIONS
 }
@@ -90,8 +93,8 @@ pub fn choose(graph: &BodyGraph, threads: u32) -> Grouping {
     let mut parts = 2;
     while parts <= PARTS * threads.next_power_of_two() && n as u32 / parts >= 16 {
         let grouping = bisection::partition(graph, parts);
-        let estimate =
-            cut(uncut_time, longest_share(graph, &grouping, threads), interface_estimate(graph, &grouping));
+        let (longest, m) = (longest_share(graph, &grouping, threads), interface_estimate(graph, &grouping));
+        let estimate = cut(uncut_time, longest, m, f64::from(parts));
         if estimate < best.0 {
             best = (estimate, grouping);
         }

@@ -216,6 +216,11 @@ impl Part {
         self.pieces.push(piece);
     }
 
+    /// The interface rows that stand together: first row in the interface, number, first row among its own.
+    pub fn seams(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.seam_blocks.iter().map(|block| (self.interface[block.row as usize], block.rows, block.row))
+    }
+
     /// Its bodies that other partitions have too, by their number here.
     pub fn shared(&self) -> impl Iterator<Item = usize> + '_ {
         self.share.iter().enumerate().filter(|&(_, share)| *share < 1.0).map(|(k, _)| k)

@@ -13,6 +13,7 @@
 use super::cut::{Cut, GLUE, Seam};
 use super::executor::Executor;
 use super::member::Member;
+use super::separator::Separator;
 use crate::graph::Grouping;
 use crate::linalg::dense::DenseLdl;
 use crate::solver::ipm::Chunk;
@@ -47,6 +48,8 @@ pub struct Substructured<E> {
     members: Vec<Member>,
     S: Vec<f64>,
     factor: DenseLdl,
+    /// S_Γ as a tree, where that is less work than a dense factor.
+    separator: Option<Box<Separator>>,
     /// (C+D)_Γ, infinite for tight rows; zero for glue.
     regular: Vec<f64>,
     /// λ_Γ, the right-hand side r_Γ, and a step.
@@ -91,7 +94,7 @@ impl<E: Executor> Substructured<E> {
             interface_rows: m as u32,
             flops: self.members.iter().map(|m| m.flops).sum(),
             flops_longest: self.members.iter().map(|m| m.flops).max().unwrap_or(0),
-            flops_interface: m * m * m / 3,
+            flops_interface: self.separator.as_ref().map_or(m * m * m / 3, |s| s.flops()),
         }
     }
 
@@ -114,6 +117,7 @@ impl<E: Executor> Substructured<E> {
         }
         self.list_shared(problem);
         let m = self.cut.interface_rows();
+        self.separator = Separator::plan(&self.cut.parts, m, options.kernels).map(Box::new);
         for buffer in [&mut self.lambda, &mut self.r, &mut self.step] {
             buffer.clear();
             buffer.resize(m, 0.0);
@@ -125,9 +129,7 @@ impl<E: Executor> Substructured<E> {
         self.on_copies.clear();
         for (p, part) in self.cut.parts.iter().enumerate() {
             let owned = part.shared().filter(|&k| part.owned[k]);
-            self.shared.extend(
-                owned.map(|k| (part.bodies[k], (p as u32, k as u32), [0.0; 6], [0.0; 6])),
-            );
+            self.shared.extend(owned.map(|k| (part.bodies[k], (p as u32, k as u32), [0.0; 6], [0.0; 6])));
             let on_copy = |&&b: &&u32| {
                 let bodies = problem.bodies_of(&problem.blocks[b as usize]);
                 bodies.iter().any(|&body| self.cut.owner(body) != p as u32)
@@ -139,6 +141,9 @@ impl<E: Executor> Substructured<E> {
 
     /// S_Γ from the partitions' responses, in order, and its factor.
     fn factor_interface(&mut self) {
+        if let Some(separator) = &mut self.separator {
+            return separator.factor(&self.members, &self.regular);
+        }
         let m = self.cut.interface_rows();
         self.S.clear();
         self.S.resize(m * m, 0.0);
@@ -169,7 +174,10 @@ impl<E: Executor> Substructured<E> {
                 self.step[row as usize] -= x;
             }
         }
-        self.factor.solve(&mut self.step);
+        match &mut self.separator {
+            Some(separator) => separator.solve(&mut self.step, &self.regular),
+            None => self.factor.solve(&mut self.step),
+        }
         for (lambda, step) in self.lambda.iter_mut().zip(&self.step) {
             *lambda += step;
         }
@@ -379,6 +387,8 @@ impl<E: Executor> LinearSystem for Substructured<E> {
     fn set_options(&mut self, options: MixedOptions) {
         self.options = options;
         self.factor = DenseLdl::new(options.kernels);
+        // Cut anew: the tree of the interface has its own arithmetic.
+        self.cut = Cut::default();
         for member in &mut self.members {
             member.mixed = MixedSystem::new(options);
         }

@@ -179,9 +179,7 @@ impl Member {
     pub(super) fn follow_first(&mut self, step: &[f64], shifted: bool) {
         self.take_step(step);
         self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
-        for ((r, v), m) in
-            self.r_v.chunks_exact_mut(6).zip(self.v.chunks_exact(6)).zip(&self.problem.mass)
-        {
+        for ((r, v), m) in self.r_v.chunks_exact_mut(6).zip(self.v.chunks_exact(6)).zip(&self.problem.mass) {
             for i in 0..6 {
                 r[i] -= (0..6).map(|j| m[6 * i + j] * v[j]).sum::<f64>();
             }

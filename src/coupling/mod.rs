@@ -20,6 +20,7 @@ pub mod interface;
 mod member;
 pub mod nested;
 pub mod schur;
+mod separator;
 
 use crate::graph::BodyGraph;
 use crate::solver::RowProblem;

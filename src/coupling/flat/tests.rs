@@ -4,7 +4,8 @@ use super::*;
 use crate::coupling::body_graph;
 use crate::coupling::executor::Serial;
 use crate::graph::{bisection, min_degree};
-use crate::solver::generate;
+use crate::solver::row_solver::Solver;
+use crate::solver::{Method, RowSolver, Solution, generate};
 
 fn problems() -> Vec<(&'static str, RowProblem)> {
     vec![
@@ -52,6 +53,31 @@ fn every_cut_gives_the_velocities_of_the_whole() {
                 assert!(error < 1e-10, "{name}, {seam:?}, {} parts: {error:e}", grouping.count);
             }
         }
+    }
+}
+
+#[test]
+fn a_wide_interface_is_a_tree_and_gives_the_velocities_of_the_whole() {
+    // Chains and nets in many parts: every part ties a few of the seams only.
+    let problems = [
+        ("chain", generate::chain(400, 500.0, 1e-9)),
+        ("chain on ground", generate::chain_on_ground(300, 1e-8)),
+        ("net", generate::net(6, 40, 8000.0, 1e-9)),
+    ];
+    for (name, problem) in problems {
+        let mut whole = RowSolver::new(Method::Auto);
+        let mut cut = Solver::<Substructured<Serial>>::new(Method::Auto);
+        let grouping = min_degree::partition(&body_graph(&problem), 8);
+        cut.linear_mut().set_grouping(&grouping, Seam::Bodies);
+        let (mut a, mut b) = (Solution::default(), Solution::default());
+        assert!(whole.solve(&problem, &mut a).converged && cut.solve(&problem, &mut b).converged, "{name}");
+        let stats = cut.linear().stats();
+        let m = u64::from(stats.interface_rows);
+        assert!(m >= 96 && stats.flops_interface < m * m * m / 6, "{name}: {stats:?}");
+        let size = a.v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let error = a.v.iter().zip(&b.v).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / size;
+        // Both are refined; the mixed form keeps v near 1e-11.
+        assert!(error < 1e-10, "{name}: {error:e}");
     }
 }
 
