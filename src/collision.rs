@@ -23,14 +23,23 @@ pub struct Collision {
     pub briefs: Vec<Brief>,
     /// The same as they move in this step.
     pub movers: Vec<Mover>,
+    /// By collider: how far its surface has moved so far, and may move in this step (m); infinite where nothing that was known
+    /// of its distances holds any more. See [`Pair::apart`].
+    pub spent: Vec<f64>,
+    /// The same up to where the velocities just found would lead it.
+    pub spent_ahead: Vec<f64>,
+    /// Colliders whose shape is another than in the last step.
+    pub reshaped: Vec<u32>,
     /// Colliders of each body, by entity id.
     pub by_body: Vec<BodyColliders>,
     /// How many entries of `by_body` are in use.
     pub bodies: usize,
     /// Near pairs in order, with their contact entities.
     pub pairs: Vec<Pair>,
-    /// Those of the last step while the new ones are being listed.
+    /// Those that are not near any more, until their contacts have ended.
     pub old_pairs: Vec<Pair>,
+    /// Empty: room for the next list of pairs.
+    pub listed: Vec<Pair>,
     /// Places in `pairs` of those whose contact begins or ends in this step.
     pub turning: Vec<u32>,
     /// Buffers of the narrow phase, one a chunk of pairs.
@@ -130,6 +139,12 @@ pub struct ColliderRecord {
     pub form: Form,
     /// Does it have nothing but flat faces, convex?
     pub faceted: bool,
+    /// Largest distance of its points from its own origin.
+    pub span: f64,
+    /// How far its surface has moved since it is known, at most (m).
+    pub odometer: f64,
+    /// Has its shape changed, or has it moved without bounds, since contacts were last updated?
+    pub reshaped: bool,
 }
 
 /// A collider as the narrow phase needs it, all in one place: pairs are many, and memory is slower than arithmetic.
@@ -202,6 +217,9 @@ pub struct Pair {
     pub entity: Option<Entity>,
     /// Least separation of its points (m), infinite without any.
     pub nearest: f64,
+    /// Apart for as long as the two odometers together show less than this (m): what they showed when the two were found to be
+    /// apart, and the distance at that time. A lower bound, so that whoever skips the pair misses nothing.
+    pub free: f64,
     /// Does it have points in this step?
     pub touches: bool,
     /// Did the narrow phase skip it because both bodies sleep? Then the contact stays as it is.
@@ -213,6 +231,28 @@ pub struct Pair {
 impl Pair {
     /// Two colliders that have come near.
     pub fn new(ids: (u32, u32)) -> Pair {
-        Pair { ids, entity: None, nearest: f64::INFINITY, touches: false, asleep: false, points: Vec::new() }
+        Pair {
+            ids,
+            entity: None,
+            nearest: f64::INFINITY,
+            free: f64::NEG_INFINITY,
+            touches: false,
+            asleep: false,
+            points: Vec::new(),
+        }
+    }
+
+    /// Is it known to be further apart than what its colliders' [`Collision::spent`] and a margin add up to?
+    #[inline]
+    pub fn apart(&self, spent: f64) -> bool {
+        spent < self.free && self.entity.is_none() && !self.touches
+    }
+
+    /// Remembers that the two are at least `distance` apart now (m).
+    pub fn keep_apart(&mut self, distance: f64, a: &ColliderRecord, b: &ColliderRecord) {
+        let shown = a.odometer + b.odometer;
+        // Rounding: of places, of what was added up, and of the distance itself.
+        let far = a.position.abs().max_element() + b.position.abs().max_element() + shown;
+        self.free = shown + distance - 1e-9 - 1e-14 * far;
     }
 }

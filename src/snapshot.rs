@@ -19,7 +19,7 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// A saved state; plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

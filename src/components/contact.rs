@@ -7,7 +7,7 @@
 //! [`RowImpulses`](super::RowImpulses) holds the impulses of the last step: keys `8 k`, `8 k + 1`, `8 k + 2` for the
 //! normal and the two tangents of the point with key `k`, `8 k + 3` for its torsion, `8 k + 4` and `8 k + 5` for rolling.
 
-use crate::geometry::Rides;
+use crate::geometry::{Rides, Turns};
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 
@@ -62,8 +62,8 @@ pub struct ManifoldPoint {
     pub normal_b: DVec3,
     /// If so: the separation, likewise (m).
     pub seen: f64,
-    /// If so: does the normal turn with b, or with a?
-    pub face_of_b: bool,
+    /// If so: with which of the bodies the normal turns.
+    pub turns: Turns,
     /// If so: with which of the bodies the point moves.
     pub rides: Rides,
     /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).

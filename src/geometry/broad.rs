@@ -90,15 +90,21 @@ impl Bounds {
     pub fn meets(&self, other: &Bounds) -> bool {
         near(self, other)
     }
+
+    /// How far apart they are at least, as far as axes tell (m); negative where they meet.
+    pub fn gap(&self, other: &Bounds) -> f64 {
+        gap(self, other)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     order: u64,
     fat: Bounds,
+    /// What `fat` was at the last refresh; `None` for a collider that is new.
+    before: Option<Bounds>,
     movable: bool,
     alive: bool,
-    changed: bool,
 }
 
 /// The tree, the pairs, and what changed since the last [`BroadPhase::refresh`].
@@ -110,9 +116,10 @@ pub struct BroadPhase {
     free: Vec<u32>,
     unbounded: Vec<u32>,
     changed: Vec<u32>,
+    /// By collider: is it in `changed`? Apart from the leaves, because every pair asks.
+    is_changed: Vec<bool>,
     pairs: Vec<(u32, u32)>,
     found: Vec<(u32, u32)>,
-    merged: Vec<(u32, u32)>,
     removed: Vec<u32>,
     pairs_changed: bool,
     refreshes: u32,
@@ -122,7 +129,7 @@ impl BroadPhase {
     /// Adds a collider and returns its number. `order` ranks colliders for ever; give later ones larger ranks.
     /// Two colliders that are not `movable` never form a pair.
     pub fn insert(&mut self, order: u64, bounds: Bounds, movable: bool) -> u32 {
-        let leaf = Leaf { order, fat: fatten(bounds), movable, alive: true, changed: false };
+        let leaf = Leaf { order, fat: fatten(bounds), before: None, movable, alive: true };
         let id = match self.free.pop() {
             Some(id) => {
                 self.leaves[id as usize] = leaf;
@@ -130,6 +137,7 @@ impl BroadPhase {
             }
             None => {
                 self.leaves.push(leaf);
+                self.is_changed.push(false);
                 self.leaves.len() as u32 - 1
             }
         };
@@ -194,9 +202,7 @@ impl BroadPhase {
     }
 
     fn mark(&mut self, id: u32) {
-        let leaf = &mut self.leaves[id as usize];
-        if !leaf.changed {
-            leaf.changed = true;
+        if !std::mem::replace(&mut self.is_changed[id as usize], true) {
             self.changed.push(id);
         }
     }
@@ -219,41 +225,32 @@ impl BroadPhase {
                 self.look_up(id, &mut found);
             }
         }
-        let leaves = &self.leaves;
+        let (leaves, is_changed, known) = (&self.leaves, &self.is_changed, self.pairs.len());
+        self.pairs.retain(|&(a, b)| {
+            let same = !is_changed[a as usize] && !is_changed[b as usize];
+            same || near(&leaves[a as usize].fat, &leaves[b as usize].fat)
+        });
+        self.pairs_changed |= self.pairs.len() != known || !found.is_empty();
         let rank = |&(a, b): &(u32, u32)| (leaves[a as usize].order, leaves[b as usize].order);
         found.sort_unstable_by_key(rank);
-        found.dedup();
-        self.merged.clear();
-        let mut new = found.iter().copied().peekable();
-        let mut kept = 0;
-        for pair in &self.pairs {
-            let (a, b) = (&leaves[pair.0 as usize], &leaves[pair.1 as usize]);
-            while let Some(next) = new.next_if(|n| rank(n) < rank(pair)) {
-                self.merged.push(next);
-            }
-            new.next_if(|n| n == pair);
-            if !(a.changed || b.changed) || near(&a.fat, &b.fat) {
-                self.merged.push(*pair);
-                kept += 1;
-            }
-        }
-        self.merged.extend(new);
-        self.pairs_changed |= kept != self.pairs.len() || self.merged.len() != kept;
-        std::mem::swap(&mut self.pairs, &mut self.merged);
+        insert_sorted(&mut self.pairs, &found, rank);
         self.found = found;
         for id in self.changed.drain(..) {
-            self.leaves[id as usize].changed = false;
+            self.is_changed[id as usize] = false;
+            self.leaves[id as usize].before = Some(self.leaves[id as usize].fat);
         }
     }
 
-    /// Everything that is near collider `id`, as pairs ranked by creation.
+    /// Everything that has come near collider `id` since the last refresh, as pairs ranked by creation.
     fn look_up(&self, id: u32, found: &mut Vec<(u32, u32)>) {
         let leaf = &self.leaves[id as usize];
         let mut push = |other: u32| {
             let o = &self.leaves[other as usize];
             // Two that changed find each other twice; once is enough.
-            let twice = o.changed && other < id;
-            if other != id && !twice && (leaf.movable || o.movable) {
+            let twice = self.is_changed[other as usize] && other < id;
+            // All that was near at the last refresh is a pair already.
+            let known = matches!((&leaf.before, &o.before), (Some(x), Some(y)) if near(x, y));
+            if other != id && !twice && !known && (leaf.movable || o.movable) {
                 found.push(if leaf.order < o.order { (id, other) } else { (other, id) });
             }
         };
@@ -326,6 +323,31 @@ impl BroadPhase {
     /// Is there no collider?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Merges `new` into `pairs`; both are sorted by rank and have nothing in common.
+fn insert_sorted<K: Ord>(pairs: &mut Vec<(u32, u32)>, new: &[(u32, u32)], rank: impl Fn(&(u32, u32)) -> K) {
+    let mut end = pairs.len();
+    pairs.resize(end + new.len(), (0, 0));
+    for (i, pair) in new.iter().enumerate().rev() {
+        let start = pairs[..end].partition_point(|p| rank(p) < rank(pair));
+        pairs.copy_within(start..end, start + i + 1);
+        pairs[start + i] = *pair;
+        end = start;
+    }
+}
+
+/// How far apart two bounds are along some axis at least; −∞ for two half-spaces, negative where they meet.
+fn gap(a: &Bounds, b: &Bounds) -> f64 {
+    match (a, b) {
+        (Bounds::Finite(x), Bounds::Finite(y)) => (x.low - y.high).max(y.low - x.high).max_element(),
+        (Bounds::Finite(x), Bounds::Below { normal, offset })
+        | (Bounds::Below { normal, offset }, Bounds::Finite(x)) => {
+            let (middle, half) = (0.5 * (x.low + x.high), 0.5 * (x.high - x.low));
+            normal.dot(middle) - normal.abs().dot(half) - *offset
+        }
+        (Bounds::Below { .. }, Bounds::Below { .. }) => f64::NEG_INFINITY,
     }
 }
 

@@ -10,7 +10,9 @@ pub mod sweep;
 
 pub use broad::{Bounds, Box3, BroadPhase};
 pub use mass::MassProperties;
-pub use narrow::{ContactPoint, NarrowScratch, Placed, Posed, Rides, collide, collide_forms};
+pub use narrow::{
+    ContactPoint, NarrowScratch, Placed, Posed, Rides, Turns, collide, collide_ball, collide_forms,
+};
 pub use shape::{Form, Shape, ShapeError, ShapeHandle};
 pub use surface::Surface;
 pub use sweep::first_touch;

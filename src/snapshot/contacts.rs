@@ -2,7 +2,7 @@
 
 use super::{Reader, SnapshotError, Writer};
 use crate::components::*;
-use crate::geometry::Rides;
+use crate::geometry::{Rides, Turns};
 use glam::DVec3;
 use hecs::{Entity, World};
 
@@ -49,8 +49,8 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             out.f64(point.load);
             out.f64(point.seen);
             out.f64(point.calm);
-            let flags = u32::from(point.face_of_b) | u32::from(point.carried) << 1;
-            out.u32(flags | rides_number(point.rides) << 2);
+            let flags = turns_number(point.turns) | rides_number(point.rides) << 2;
+            out.u32(flags | u32::from(point.carried) << 4);
             for v in [point.normal, point.normal_a, point.normal_b, point.tangent] {
                 out.vec3(v);
             }
@@ -85,6 +85,14 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, Snapshot
     })
 }
 
+fn turns_number(turns: Turns) -> u32 {
+    match turns {
+        Turns::A => 0,
+        Turns::B => 1,
+        Turns::Neither => 2,
+    }
+}
+
 fn rides_number(rides: Rides) -> u32 {
     match rides {
         Rides::A => 0,
@@ -102,7 +110,8 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         *v = input.vec3()?;
     }
     let [normal, normal_a, normal_b, tangent, arm_a, arm_b, anchor_a, anchor_b] = vectors;
-    let rides = [Rides::A, Rides::B, Rides::Between][(flags >> 2).min(2) as usize];
+    let rides = [Rides::A, Rides::B, Rides::Between][(flags >> 2 & 3).min(2) as usize];
+    let turns = [Turns::A, Turns::B, Turns::Neither][(flags & 3).min(2) as usize];
     Ok(ManifoldPoint {
         key,
         normal,
@@ -115,8 +124,8 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         normal_a,
         normal_b,
         seen,
-        carried: flags & 2 != 0,
-        face_of_b: flags & 1 != 0,
+        carried: flags & 16 != 0,
+        turns,
         rides,
         approach,
         load,

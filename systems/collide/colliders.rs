@@ -5,7 +5,7 @@ use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
 use crate::constraint::BodyView;
 use crate::geometry::{Bounds, Box3, Form, Posed, Shape, ShapeHandle};
 use crate::schedule::Step;
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 use hecs::Entity;
 
 /// Reads all colliders, tells the broad phase where they may be in this step, and drops those of bodies that are gone.
@@ -57,8 +57,10 @@ fn read_body(
             Some(number) => {
                 collision.broad.set_order(number, order);
                 let record = &mut collision.colliders[number as usize];
-                let reshaped = !record.shape.same(&collider.shape);
                 let changed = refresh(record, collider, slot, view);
+                if record.reshaped {
+                    collision.reshaped.push(number);
+                }
                 let (way, sweep) = ways(record, view, dt);
                 let mut place = collision.briefs[number as usize].bounds;
                 if changed {
@@ -68,13 +70,14 @@ fn read_body(
                     }
                 }
                 collision.briefs[number as usize] = brief(collider, slot, view, awake, place);
-                collision.movers[number as usize] = mover(record, view, way, reshaped);
+                collision.movers[number as usize] = mover(record, view, way);
+                collision.spent[number as usize] = spent(record, way);
             }
             None => {
                 let record = new_record(entity, slot, k as u32, collider, view);
                 let (way, sweep) = ways(&record, view, dt);
                 let place = bounds(&record, view, margin + sweep, dt);
-                let mover = mover(&record, view, way, false);
+                let (mover, spent) = (mover(&record, view, way), spent(&record, way));
                 let brief = brief(collider, slot, view, awake, place);
                 // A shape whose box is not finite cannot be met; it waits as a point.
                 let bounds =
@@ -84,10 +87,12 @@ fn read_body(
                     collision.colliders.push(record);
                     collision.briefs.push(brief);
                     collision.movers.push(mover);
+                    collision.spent.push(spent);
                 } else {
                     collision.colliders[number as usize] = record;
                     collision.briefs[number as usize] = brief;
                     collision.movers[number as usize] = mover;
+                    collision.spent[number as usize] = spent;
                 }
                 collision.by_body[id].ids.push(number);
             }
@@ -124,9 +129,13 @@ fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: 
         reach: 0.0,
         form: Form::Other,
         faceted: false,
+        span: 0.0,
+        odometer: 0.0,
+        reshaped: false,
     };
     measure(&mut record, collider);
     refresh(&mut record, collider, slot, view);
+    record.reshaped = false;
     record
 }
 
@@ -137,6 +146,7 @@ fn measure(record: &mut ColliderRecord, collider: &Collider) {
         record.centre = ShapeHandle::sphere(0.01 * record.thickness);
     }
     record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
+    record.span = collider.shape.reach_from(DVec3::ZERO);
     record.form = collider.shape.form();
     record.faceted = matches!(collider.shape.shape(), Shape::Box { .. } | Shape::ConvexHull { .. });
     let surface = matches!(collider.shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });
@@ -152,9 +162,17 @@ fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &B
     if !record.shape.same(&collider.shape) {
         record.shape = collider.shape.clone();
         measure(record, collider);
-        changed = true;
+        (changed, record.reshaped) = (true, true);
     }
-    changed |= record.position != position || record.rotation != rotation;
+    if record.position != position || record.rotation != rotation {
+        changed = true;
+        let moved = moved(record, position, rotation);
+        if moved.is_finite() {
+            record.odometer += moved;
+        } else {
+            record.reshaped = true;
+        }
+    }
     record.slot = slot;
     (record.local_position, record.local_rotation) = (collider.position, collider.rotation);
     (record.position, record.rotation) = (position, rotation);
@@ -170,7 +188,20 @@ fn ways(record: &ColliderRecord, view: &BodyView, dt: f64) -> (f64, f64) {
     (view.linear_velocity.length() * dt + sweep, sweep)
 }
 
-fn mover(record: &ColliderRecord, view: &BodyView, way: f64, reshaped: bool) -> Mover {
+/// How far a collider's points go at most when it is put elsewhere. Turning by θ takes a point at distance r no further than
+/// 2 r sin θ/2, which is no more than 2 r |q − q'| = 4 r sin θ/4.
+pub(super) fn moved(record: &ColliderRecord, position: DVec3, rotation: DQuat) -> f64 {
+    let turn = (rotation - record.rotation).length();
+    let swung = if turn > 0.0 { 2.0 * turn * record.span } else { 0.0 };
+    (position - record.position).length() + swung
+}
+
+/// See [`Collision::spent`].
+fn spent(record: &ColliderRecord, way: f64) -> f64 {
+    if record.reshaped { f64::INFINITY } else { record.odometer + way }
+}
+
+fn mover(record: &ColliderRecord, view: &BodyView, way: f64) -> Mover {
     let dynamic = view.kind == BodyKind::Dynamic;
     let own = (0.5 * record.thickness).max(0.1 * record.reach);
     Mover {
@@ -186,7 +217,7 @@ fn mover(record: &ColliderRecord, view: &BodyView, way: f64, reshaped: bool) -> 
         own: if dynamic { own } else { f64::INFINITY },
         size: record.size,
         faceted: record.faceted,
-        reshaped,
+        reshaped: record.reshaped,
     }
 }
 
@@ -199,6 +230,13 @@ fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Opt
     let pose = Posed { position: record.position, rotation: record.rotation };
     let swept = Box3::of(record.form, &record.shape, &pose).swept(view.linear_velocity * dt, margin);
     (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
+}
+
+/// Once contacts have been updated, everything is known of the shapes as they are.
+pub fn know_shapes(collision: &mut Collision) {
+    for number in collision.reshaped.drain(..) {
+        collision.colliders[number as usize].reshaped = false;
+    }
 }
 
 fn drop_body(collision: &mut Collision, id: usize) {

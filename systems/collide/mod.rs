@@ -29,6 +29,7 @@ pub fn update_contacts(step: &mut Step<'_>) {
     entities::lend_manifolds(step);
     narrow::find_points(step);
     entities::keep_contacts(step);
+    colliders::know_shapes(&mut step.work.collision);
 }
 
 /// Makes the list of pairs that of the broad phase; both have the same order. Those that are gone go to `old_pairs`.
@@ -41,39 +42,22 @@ fn list_pairs(work: &mut Work) {
     if !collision.broad.take_pairs_changed() && removed.is_empty() {
         return;
     }
-    let Collision { broad, pairs, old_pairs, .. } = collision;
+    let Collision { broad, pairs, old_pairs, listed, .. } = collision;
     // Pairs of colliders that are gone first: their ranks mean nothing any more.
     if !removed.is_empty() {
         old_pairs.extend(pairs.extract_if(.., |p| {
             removed.binary_search(&p.ids.0).is_ok() || removed.binary_search(&p.ids.1).is_ok()
         }));
     }
-    let near = broad.pairs();
     let order = |ids: (u32, u32)| (broad.order(ids.0), broad.order(ids.1));
-    let mut next = 0;
-    old_pairs.extend(pairs.extract_if(.., |p| {
-        while next < near.len() && near[next] != p.ids && order(near[next]) < order(p.ids) {
-            next += 1;
+    let mut old = pairs.drain(..).peekable();
+    listed.reserve(broad.pairs().len());
+    for &ids in broad.pairs() {
+        while let Some(gone) = old.next_if(|p| p.ids != ids && order(p.ids) < order(ids)) {
+            old_pairs.push(gone);
         }
-        let stays = near.get(next) == Some(&p.ids);
-        next += usize::from(stays);
-        !stays
-    }));
-    insert_new(pairs, near);
-}
-
-/// Adds what is missing of `near` to pairs of which it has all the others, from the back: what stands before the first new one
-/// does not move.
-fn insert_new(pairs: &mut Vec<Pair>, near: &[(u32, u32)]) {
-    let (mut from, mut to) = (pairs.len(), near.len());
-    pairs.resize_with(near.len(), || Pair::new((0, 0)));
-    while to > from {
-        to -= 1;
-        if from > 0 && pairs[from - 1].ids == near[to] {
-            from -= 1;
-            pairs.swap(from, to);
-        } else {
-            pairs[to] = Pair::new(near[to]);
-        }
+        listed.push(old.next_if(|p| p.ids == ids).unwrap_or_else(|| Pair::new(ids)));
     }
+    old_pairs.extend(old);
+    std::mem::swap(pairs, listed);
 }

@@ -3,7 +3,7 @@
 use super::carry::{MOST, carry_along};
 use crate::collision::{Brief, Collision, Mover, Pair, PairFilter, PairScratch};
 use crate::components::{ManifoldPoint, Surface};
-use crate::geometry::{ContactPoint, Placed, ShapeHandle, collide, collide_forms, first_touch};
+use crate::geometry::{ContactPoint, Placed, ShapeHandle, collide, collide_ball, collide_forms, first_touch};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use glam::{DMat3, DVec3};
@@ -15,21 +15,34 @@ pub(super) const CHUNK: usize = 64;
 /// Finds the points of every near pair that may touch in this step.
 pub fn find_points(step: &mut Step<'_>) {
     let (settings, dt) = (step.settings, step.dt);
-    let Collision { pairs, colliders, briefs, movers, scratch, jointed, filter, .. } =
+    let Collision { pairs, colliders, briefs, movers, spent, scratch, jointed, filter, .. } =
         &mut step.work.collision;
     let (colliders, briefs, movers, jointed, filter) = (&*colliders, &*briefs, &*movers, &*jointed, &*filter);
+    let spent = &*spent;
     let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
+    // Beyond this and what the two may move, neither their boxes meet nor is anything looked for.
+    let room = 2.0 * times.margin + times.fall;
     scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
     pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
         read_ahead(pairs);
         for pair in pairs {
             let ids = (pair.ids.0 as usize, pair.ids.1 as usize);
+            if pair.apart(spent[ids.0] + spent[ids.1] + room) {
+                continue;
+            }
             let (a, b) = (&briefs[ids.0], &briefs[ids.1]);
             pair.asleep = pair.entity.is_some() && !a.awake && !b.awake;
             if pair.asleep {
                 continue;
             }
-            (pair.touches, pair.nearest) = (false, f64::INFINITY);
+            (pair.touches, pair.nearest, pair.free) = (false, f64::INFINITY, f64::NEG_INFINITY);
+            if let (Some(x), Some(y)) = (&a.bounds, &b.bounds)
+                && !x.meets(y)
+            {
+                // Both boxes have the margin around them.
+                pair.keep_apart(x.gap(y) + 2.0 * times.margin, &colliders[ids.0], &colliders[ids.1]);
+                continue;
+            }
             if !may_meet(a, b) || tied(jointed, a.slot, b.slot) {
                 continue;
             }
@@ -39,12 +52,28 @@ pub fn find_points(step: &mut Step<'_>) {
             }
             let (a, b) = (&movers[ids.0], &movers[ids.1]);
             let motion = Motion::of(a, b, &times);
-            if let Some(nearest) = carry_along(&mut pair.points, a, b, &motion) {
-                (pair.touches, pair.nearest) = (true, nearest);
-                continue;
-            }
-            motion.find((a, &colliders[ids.0].shape), (b, &colliders[ids.1].shape), scratch);
-            if !scratch.found.is_empty() {
+            let gap = match collide_ball((a.form, &a.pose), (b.form, &b.pose), motion.reach) {
+                Some(Ok(point)) => {
+                    pair.nearest = place_one(&mut pair.points, a, b, &point, &motion);
+                    pair.touches = !pair.points.is_empty();
+                    continue;
+                }
+                Some(Err(gap)) if motion.way <= motion.reach => {
+                    scratch.found.clear();
+                    gap
+                }
+                _ => {
+                    if let Some(nearest) = carry_along(&mut pair.points, a, b, &motion) {
+                        (pair.touches, pair.nearest) = (true, nearest);
+                        continue;
+                    }
+                    motion.find((a, &colliders[ids.0].shape), (b, &colliders[ids.1].shape), scratch)
+                }
+            };
+            if scratch.found.is_empty() {
+                // Shapes are looked at within one margin, boxes within two.
+                pair.keep_apart(gap + times.margin, &colliders[ids.0], &colliders[ids.1]);
+            } else {
                 pair.nearest = place(&mut pair.points, a, b, scratch, &motion);
                 pair.touches = !pair.points.is_empty();
             }
@@ -95,13 +124,13 @@ pub(super) fn meet(a: &Mover, b: &Mover, settings: &Settings) -> Surface {
 }
 
 /// What all pairs share.
-struct Times {
+pub(super) struct Times {
     /// The step (s).
-    dt: f64,
+    pub dt: f64,
     /// What gravity adds to a way in a step (m).
-    fall: f64,
+    pub fall: f64,
     /// `Settings::contact_margin`.
-    margin: f64,
+    pub margin: f64,
 }
 
 /// How two colliders may approach in this step.
@@ -121,7 +150,7 @@ pub(super) struct Motion {
 }
 
 impl Motion {
-    fn of(a: &Mover, b: &Mover, times: &Times) -> Motion {
+    pub fn of(a: &Mover, b: &Mover, times: &Times) -> Motion {
         let Times { dt, fall, margin } = *times;
         let relative = (b.velocity[0] - a.velocity[0]) * dt;
         // Two bodies that move together may part in this very step, when something stops one of them: so each counts
@@ -134,24 +163,32 @@ impl Motion {
         Motion { relative, margin, reach: margin + way.min(own), way, fall, dt }
     }
 
-    fn find(&self, a: (&Mover, &ShapeHandle), b: (&Mover, &ShapeHandle), scratch: &mut PairScratch) {
+    /// Looks at the shapes. Returns how far they are apart at least, if no point is found and that is known; −∞ else.
+    pub fn find(
+        &self,
+        a: (&Mover, &ShapeHandle),
+        b: (&Mover, &ShapeHandle),
+        scratch: &mut PairScratch,
+    ) -> f64 {
         let PairScratch { narrow, found, .. } = scratch;
         let (form_a, form_b) = (a.0.form, b.0.form);
         let placed = |m: &Mover| (m.pose.position, m.pose.rotation);
         let known = collide_forms((form_a, &a.0.pose), (form_b, &b.0.pose), self.reach, narrow, found);
-        if known && (!found.is_empty() || self.way <= self.reach) {
-            return;
+        if let Some(gap) = known
+            && (!found.is_empty() || self.way <= self.reach)
+        {
+            return gap;
         }
         let ((pa, qa), (pb, qb)) = (placed(a.0), placed(b.0));
         let a = Placed { shape: a.1, position: pa, rotation: qa };
         let mut b = Placed { shape: b.1, position: pb, rotation: qb };
-        if !known {
+        if known.is_none() {
             collide(&a, &b, self.reach, narrow, found);
         }
         if !found.is_empty() || self.way <= self.reach {
-            return;
+            return f64::NEG_INFINITY;
         }
-        let Some(share) = first_touch(&a, &b, self.relative) else { return };
+        let Some(share) = first_touch(&a, &b, self.relative) else { return f64::NEG_INFINITY };
         // The points at the moment of touching, seen from where the bodies are now.
         let moved = self.relative * share;
         b.position += moved;
@@ -159,12 +196,70 @@ impl Motion {
         for point in found {
             point.separation -= moved.dot(point.normal);
         }
+        f64::NEG_INFINITY
     }
+
+    /// Is a point too far apart to be met in this step?
+    fn out_of_reach(&self, a: &Mover, b: &Mover, point: &ContactPoint, [arm_a, arm_b]: [DVec3; 2]) -> bool {
+        let speed =
+            |m: &Mover, arm: DVec3| self.dt * point.normal.dot(m.velocity[0] + m.velocity[1].cross(arm));
+        let (forward, back) = (speed(a, arm_a), -speed(b, arm_b));
+        let closing = (forward + back).max(forward).max(back);
+        point.separation > self.margin + closing.max(0.0) + self.fall
+    }
+}
+
+/// Puts the only point of a ball in the place of the one it continues. Returns its separation; infinite, and no point, if it is
+/// too far away.
+fn place_one(
+    points: &mut Vec<ManifoldPoint>,
+    a: &Mover,
+    b: &Mover,
+    found: &ContactPoint,
+    motion: &Motion,
+) -> f64 {
+    let arms = [a.pose.position - a.center + found.offset, a.pose.position - b.center + found.offset];
+    if found.separation > motion.margin && motion.out_of_reach(a, b, found, arms) {
+        points.clear();
+        return f64::INFINITY;
+    }
+    let half = found.normal * (0.5 * found.separation);
+    let anchors = [a.turn.transpose() * (arms[0] - half), b.turn.transpose() * (arms[1] + half)];
+    let within = || 0.5 * a.size.min(b.size).min(1e3) + 2.0 * motion.relative.length();
+    match &mut points[..] {
+        [old] if !old.carried && continues(old, anchors, found.normal, within) => {
+            (old.normal, old.separation, old.seen) = (found.normal, found.separation, found.separation);
+            [old.arm_a, old.arm_b] = arms;
+            [old.anchor_a, old.anchor_b] = anchors;
+            old.age = old.age.saturating_add(1);
+        }
+        _ => {
+            let mut new = new_point(found, [&a.turn, &b.turn], arms, 0.5 * found.separation, false);
+            adopt(points, std::slice::from_mut(&mut new), within());
+            points.clear();
+            // A ball has one point, not four.
+            points.reserve_exact(1);
+            points.push(new);
+        }
+    }
+    found.separation
+}
+
+/// Is a point with these anchors the one that was known, or another? A rolling body finds its point again where it was on the
+/// ground, a sliding one where it was on itself.
+fn continues(old: &ManifoldPoint, anchors: [DVec3; 2], normal: DVec3, within: impl Fn() -> f64) -> bool {
+    let far = apart_squared(old, anchors);
+    old.normal.dot(normal) > 0.7 && far < within().powi(2)
+}
+
+fn apart_squared(old: &ManifoldPoint, anchors: [DVec3; 2]) -> f64 {
+    let (da, db) = (anchors[0] - old.anchor_a, anchors[1] - old.anchor_b);
+    da.length_squared().min(db.length_squared())
 }
 
 /// Turns what was found into manifold points, each with the name of the old point it continues, in the place of the old
 /// ones. Returns the least separation.
-fn place(
+pub(super) fn place(
     points: &mut Vec<ManifoldPoint>,
     a: &Mover,
     b: &Mover,
@@ -184,11 +279,7 @@ fn place(
             let approach = -point.normal.dot(motion.relative);
             arm_b -= motion.relative * (point.separation / approach).min(1.0);
         }
-        let speed =
-            |m: &Mover, arm: DVec3| motion.dt * point.normal.dot(m.velocity[0] + m.velocity[1].cross(arm));
-        let (forward, back) = (speed(a, arm_a), -speed(b, arm_b));
-        let closing = (forward + back).max(forward).max(back);
-        if point.separation > motion.margin + closing.max(0.0) + motion.fall {
+        if motion.out_of_reach(a, b, point, [arm_a, arm_b]) {
             continue;
         }
         nearest = nearest.min(point.separation);
@@ -225,7 +316,7 @@ pub(super) fn new_point(
         normal_b: if carried { back_b * found.normal } else { DVec3::ZERO },
         seen: found.separation,
         carried,
-        face_of_b: found.face_of_b,
+        turns: found.turns,
         rides: found.rides,
         approach: 0.0,
         load: 0.0,
@@ -240,9 +331,7 @@ fn adopt(old: &[ManifoldPoint], points: &mut [ManifoldPoint], within: f64) {
     for point in points.iter_mut() {
         let mut best = (within * within, None);
         for (i, before) in old.iter().enumerate().take(64) {
-            // A rolling body finds its point again where it was on the ground, a sliding one where it was on itself.
-            let (da, db) = (point.anchor_a - before.anchor_a, point.anchor_b - before.anchor_b);
-            let distance = da.length_squared().min(db.length_squared());
+            let distance = apart_squared(before, [point.anchor_a, point.anchor_b]);
             if !taken[i] && distance < best.0 && before.normal.dot(point.normal) > 0.7 {
                 best = (distance, Some(i));
             }

@@ -20,7 +20,8 @@ const SPIN: f64 = 1.0;
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { pairs, colliders, briefs, stops, jointed, filter, .. } = &mut step.work.collision;
+    let Collision { pairs, colliders, briefs, by_body, stops, jointed, filter, .. } =
+        &mut step.work.collision;
     let (world, filter) = (&*step.world, &*filter);
     stops.clear();
     // A pair without points may be one for which none were found, deep in a thin wall; it is held all the same.
@@ -37,6 +38,10 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
         bodies.view[r.slot as usize].kind == BodyKind::Dynamic
             && (v.length() * dt > 0.5 * r.thickness || spins)
     };
+    let known = by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids);
+    if !known.into_iter().any(|&number| is_fast(&colliders[number as usize])) {
+        return;
+    }
     for pair in pairs.iter() {
         let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
         let (fast_a, fast_b) = (is_fast(a), is_fast(b));

@@ -3,7 +3,7 @@
 //! What the general way does with features and shadows, written out for the pair that piles are made of. Symbols: R the
 //! rotation of b in a, t its place there; c = |R|.
 
-use super::{ContactPoint, NarrowScratch, PARALLEL, Rides, clip, extent, feature, push, snap};
+use super::{ContactPoint, NarrowScratch, PARALLEL, Rides, Turns, clip, extent, feature, push, snap};
 use glam::{DMat3, DVec2, DVec3};
 use parry3d_f64::math::Pose;
 
@@ -18,19 +18,19 @@ pub(super) enum Axis {
     Edges(DVec3),
 }
 
-/// The axis of two boxes with half edges `ea` and `eb`; `None` if they are further apart than `reach`.
-pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: f64) -> Option<Axis> {
+/// The axis of two boxes with half edges `ea` and `eb`; if they are further apart than `reach`, how far at least.
+pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: f64) -> Result<Axis, f64> {
     let c = DMat3::from_cols(r.x_axis.abs(), r.y_axis.abs(), r.z_axis.abs());
     let size = ea.min_element().min(eb.min_element());
     let of_a = t.abs() - ea - c * eb;
     if of_a.max_element() > reach {
-        return None;
+        return Err(of_a.max_element());
     }
     let t_b = DVec3::new(t.dot(r.x_axis), t.dot(r.y_axis), t.dot(r.z_axis));
     let span = DVec3::new(ea.dot(c.x_axis), ea.dot(c.y_axis), ea.dot(c.z_axis));
     let of_b = t_b.abs() - eb - span;
     if of_b.max_element() > reach {
-        return None;
+        return Err(of_b.max_element());
     }
     let i = first_largest(of_a);
     let mut best = (of_a[i], Axis::FaceOfA(i, side(t[i])));
@@ -53,10 +53,15 @@ pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: 
             let along = t[w] * column[u] - t[u] * column[w];
             let (k, l) = ((j + 1) % 3, (j + 2) % 3);
             let spans = ea[u] * c.col(j)[w] + ea[w] * c.col(j)[u] + eb[k] * c.col(l)[i] + eb[l] * c.col(k)[i];
+            let overlap = along.abs() - spans;
+            // Along a unit axis it is deeper still: most pairs of edges need no root.
+            if overlap < 0.0 && overlap <= best.0 + clearly {
+                continue;
+            }
             let length = square.sqrt();
-            let gap = (along.abs() - spans) / length;
+            let gap = overlap / length;
             if gap > reach {
-                return None;
+                return Err(gap);
             }
             if gap > best.0 + clearly {
                 let mut axis = DVec3::ZERO;
@@ -65,7 +70,7 @@ pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: 
             }
         }
     }
-    Some(best.1)
+    Ok(best.1)
 }
 
 fn side(x: f64) -> f64 {
@@ -76,7 +81,8 @@ fn first_largest(x: DVec3) -> usize {
     if x.x >= x.y && x.x >= x.z { 0 } else { 1 + usize::from(x.z > x.y) }
 }
 
-/// The points of two boxes, in the frame of `a`.
+/// The points of two boxes, in the frame of `a`. Returns how far apart they are at least if there are none (−∞ if that is not
+/// known).
 pub(super) fn touch(
     ea: DVec3,
     eb: DVec3,
@@ -84,10 +90,13 @@ pub(super) fn touch(
     reach: f64,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
-) {
+) -> f64 {
     let t = b_in_a.translation;
     let r = DMat3::from_quat(b_in_a.rotation);
-    let Some(mut axis) = separating_axis(ea, eb, &r, t, reach) else { return };
+    let mut axis = match separating_axis(ea, eb, &r, t, reach) {
+        Ok(axis) => axis,
+        Err(gap) => return gap,
+    };
     if let Axis::FaceOfB(k, sign) = axis {
         // Of two faces that are all but parallel, a's: the reference must not change from step to step.
         let n = r.col(k) * sign;
@@ -101,7 +110,7 @@ pub(super) fn touch(
             let face = Face::of(ea, axis, sign);
             face.clip(eb, &r, t, reach, &mut |offset, separation, corner| {
                 let rides = [Rides::A, Rides::B, Rides::Between][corner];
-                out.push(ContactPoint { offset, normal: face.normal(), separation, rides, face_of_b: false });
+                out.push(ContactPoint { offset, normal: face.normal(), separation, rides, turns: Turns::A });
             });
         }
         Axis::FaceOfB(axis, sign) => {
@@ -112,11 +121,12 @@ pub(super) fn touch(
             face.clip(ea, &back, -(back * t), reach, &mut |offset, separation, corner| {
                 let rides = [Rides::B, Rides::A, Rides::Between][corner];
                 let offset = t + r * offset;
-                out.push(ContactPoint { offset, normal, separation, rides, face_of_b: true });
+                out.push(ContactPoint { offset, normal, separation, rides, turns: Turns::B });
             });
         }
         Axis::Edges(normal) => lay_over(ea, eb, b_in_a, normal, reach, scratch, out),
     }
+    f64::NEG_INFINITY
 }
 
 /// The facing faces laid over each other along a normal, whatever it is.
@@ -131,12 +141,12 @@ fn lay_over(
 ) {
     let fa = feature::box_face(ea, normal);
     let fb = feature::box_face(eb, b_in_a.rotation.inverse() * -normal).moved(b_in_a);
-    let (normal, face_of_b) = snap(normal, fa.normal, fb.normal);
+    let (normal, turns) = snap(normal, fa.normal, fb.normal);
     let size = extent(fa.corners()).max(extent(fb.corners()));
     scratch.touches.clear();
     clip::overlap(&fa, &fb, normal, 1e-9 * size, 1e-3 * size, &mut scratch.touches);
     for touch in &scratch.touches {
-        push(out, *touch, normal, face_of_b, reach);
+        push(out, *touch, normal, turns, reach);
     }
 }
 
@@ -283,9 +293,13 @@ mod tests {
             let edges = DVec3::AXES.iter().flat_map(|e| [r.x_axis, r.y_axis, r.z_axis].map(|f| e.cross(f)));
             let edges = edges.filter(|n| n.length() > 1e-3).map(|n| n.normalize());
             let widest = axes.chain(edges).map(|n| gap(ea, eb, &r, t, n)).fold(f64::NEG_INFINITY, f64::max);
-            let Some(axis) = separating_axis(ea, eb, &r, t, 0.05) else {
-                assert!(widest > 0.05, "{i}: {widest}");
-                continue;
+            let axis = match separating_axis(ea, eb, &r, t, 0.05) {
+                Ok(axis) => axis,
+                Err(gap) => {
+                    // No more than the widest: rounding on boxes of half a metre.
+                    assert!(gap > 0.05 && gap <= widest + 1e-12, "{i}: {gap} {widest}");
+                    continue;
+                }
             };
             let normal = normal_of(axis, &r);
             // The preference for faces: a thousandth of the smallest half edge.

@@ -61,8 +61,20 @@ pub struct ContactPoint {
     pub separation: f64,
     /// Where it stays when the shapes move a little.
     pub rides: Rides,
-    /// Whose face the normal turns with: the second shape's, or the first's (also where it is no face's).
-    pub face_of_b: bool,
+    /// Whose face the normal is that of.
+    pub turns: Turns,
+}
+
+/// With which of two shapes a normal turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Turns {
+    /// It is that of a face of the first.
+    A,
+    /// It is that of a face of the second.
+    B,
+    /// It is no face's: edges cross, or a surface is round.
+    #[default]
+    Neither,
 }
 
 /// With which of two shapes a point moves.
@@ -93,7 +105,8 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
     if !reach.is_finite() {
         return;
     }
-    if collide_forms((a.shape.form(), &a.pose()), (b.shape.form(), &b.pose()), reach, scratch, out) {
+    if collide_forms((a.shape.form(), &a.pose()), (b.shape.form(), &b.pose()), reach, scratch, out).is_some()
+    {
         return;
     }
     let b_in_a = relative(a, b);
@@ -123,28 +136,47 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
     finish(a.rotation, scratch, out);
 }
 
-/// The same for shapes that closed forms know; false if these two are not of that kind.
+/// The same for shapes that closed forms know; `None` if these two are not of that kind. Where no point is found, returns how far
+/// apart they are at least (−∞ if that is not known).
 pub fn collide_forms(
     (form_a, a): (Form, &Posed),
     (form_b, b): (Form, &Posed),
     reach: f64,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
-) -> bool {
+) -> Option<f64> {
     out.clear();
     match (form_a, form_b) {
-        (Form::Other, _) | (_, Form::Other) => return false,
+        (Form::Other, _) | (_, Form::Other) => None,
         (Form::Box(ea), Form::Box(eb)) => {
             let back = a.rotation.inverse();
             let b_in_a = Pose::from_parts(back * (b.position - a.position), back * b.rotation);
-            if b_in_a.is_finite() {
-                boxes::touch(ea, eb, &b_in_a, reach, scratch, out);
-                finish(a.rotation, scratch, out);
+            if !b_in_a.is_finite() {
+                return Some(f64::NEG_INFINITY);
             }
+            let gap = boxes::touch(ea, eb, &b_in_a, reach, scratch, out);
+            finish(a.rotation, scratch, out);
+            Some(gap)
         }
-        _ => out.extend(round::touch((form_a, a), (form_b, b), reach)),
+        _ => Some(match round::touch((form_a, a), (form_b, b), reach) {
+            Ok(point) => {
+                out.push(point);
+                f64::NEG_INFINITY
+            }
+            Err(gap) => gap,
+        }),
     }
-    true
+}
+
+/// The one point of a ball and a ball or box, or how far apart they are at least; `None` for other pairs.
+#[inline]
+pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), reach: f64) -> Option<Result<ContactPoint, f64>> {
+    match (a.0, b.0) {
+        (Form::Ball(_), Form::Ball(_) | Form::Box(_)) | (Form::Box(_), Form::Ball(_)) => {
+            Some(round::touch(a, b, reach))
+        }
+        _ => None,
+    }
 }
 
 /// Leaves the points that say as much as all, in world axes.
@@ -195,14 +227,26 @@ fn collide_parts(
             let up_b = b_in_a.rotation.inverse() * *up;
             plane::low_points(b, up_b, &mut |p| {
                 let p = b_in_a.transform_point(p);
-                push(out, Touch { on_a: p - *up * up.dot(p), on_b: p, rides: Rides::B }, *up, false, reach);
+                push(
+                    out,
+                    Touch { on_a: p - *up * up.dot(p), on_b: p, rides: Rides::B },
+                    *up,
+                    Turns::A,
+                    reach,
+                );
             });
         }
         (_, Part::HalfSpace(up)) => {
             let up_a = b_in_a.rotation * *up;
             plane::low_points(a, up_a, &mut |p| {
                 let height = up_a.dot(p - b_in_a.translation);
-                push(out, Touch { on_a: p, on_b: p - up_a * height, rides: Rides::A }, -up_a, true, reach);
+                push(
+                    out,
+                    Touch { on_a: p, on_b: p - up_a * height, rides: Rides::A },
+                    -up_a,
+                    Turns::B,
+                    reach,
+                );
             });
         }
         (Part::Box(x), Part::Box(y)) => {
@@ -212,11 +256,11 @@ fn collide_parts(
     }
 }
 
-fn push(out: &mut Vec<ContactPoint>, touch: Touch, normal: DVec3, face_of_b: bool, reach: f64) {
+fn push(out: &mut Vec<ContactPoint>, touch: Touch, normal: DVec3, turns: Turns, reach: f64) {
     let separation = (touch.on_b - touch.on_a).dot(normal);
     if separation <= reach {
         let offset = 0.5 * (touch.on_a + touch.on_b);
-        out.push(ContactPoint { offset, normal, separation, rides: touch.rides, face_of_b });
+        out.push(ContactPoint { offset, normal, separation, rides: touch.rides, turns });
     }
 }
 
@@ -259,14 +303,14 @@ fn collide_convex(
     let touch = nearest.touch.filter(|_| !far_off);
     let (ra, rb) = (a.radius(), b.radius());
     scratch.touches.clear();
-    let (mut sure, mut face_of_b) = (0, false);
+    let (mut sure, mut turns) = (0, Turns::Neither);
     if matches!(a, Part::Ball(_)) || matches!(b, Part::Ball(_)) {
         // A ball touches at one point, whatever its partner.
         scratch.touches.extend(touch);
     } else {
         let fa = feature::feature_towards(a, normal);
         let fb = feature::feature_towards(b, back * -normal).moved(b_in_a);
-        (normal, face_of_b) = snap(normal, fa.normal, fb.normal);
+        (normal, turns) = snap(normal, fa.normal, fb.normal);
         let size = extent(fa.corners()).max(extent(fb.corners()));
         let parallel = (0.1 * (ra + rb)).max(1e-3 * size);
         clip::overlap(&fa, &fb, normal, 1e-9 * size, parallel, &mut scratch.touches);
@@ -280,7 +324,7 @@ fn collide_convex(
     for (i, touch) in touches.iter().enumerate() {
         let grown = Touch { on_a: touch.on_a + normal * ra, on_b: touch.on_b - normal * rb, ..*touch };
         let owned = if i < sure { !far_off } else { !turned };
-        push(if owned { out } else { doubtful }, grown, normal, face_of_b, reach);
+        push(if owned { out } else { doubtful }, grown, normal, turns, reach);
     }
 }
 
@@ -288,14 +332,14 @@ fn collide_convex(
 const PARALLEL: f64 = 1.0 - 8e-6;
 
 /// A normal that differs from a face's by less than 4 mrad is the face's: GJK and EPA know the direction of
-/// nearly touching surfaces only to the square root of rounding, the face knows it exactly. Also tells whether it is b's.
-fn snap(normal: DVec3, face_a: DVec3, face_b: DVec3) -> (DVec3, bool) {
+/// nearly touching surfaces only to the square root of rounding, the face knows it exactly. Also tells whose it is.
+fn snap(normal: DVec3, face_a: DVec3, face_b: DVec3) -> (DVec3, Turns) {
     if face_a.dot(normal) > PARALLEL {
-        (face_a, false)
+        (face_a, Turns::A)
     } else if -face_b.dot(normal) > PARALLEL {
-        (-face_b, true)
+        (-face_b, Turns::B)
     } else {
-        (normal, false)
+        (normal, Turns::Neither)
     }
 }
 

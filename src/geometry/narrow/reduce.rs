@@ -82,7 +82,7 @@ fn pick_sides(
 ) {
     let (a, b) = (flat(&chosen[0]), flat(&chosen[1]));
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
-    let length = dx.hypot(dy);
+    let length = (dx * dx + dy * dy).sqrt();
     let side = |p: &ContactPoint| {
         let q = flat(p);
         (dx * (q.1 - a.1) - dy * (q.0 - a.0)) / length

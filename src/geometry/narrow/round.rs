@@ -1,51 +1,60 @@
 //! Balls against balls and boxes, in closed form: the pairs that heaps are made of.
 
-use super::{ContactPoint, Posed, Rides};
+use super::{ContactPoint, Posed, Rides, Turns};
 use crate::geometry::shape::Form;
 use glam::DVec3;
 
-/// The one point at which a ball and a ball or box are nearer than `reach`.
-pub(super) fn touch((fa, a): (Form, &Posed), (fb, b): (Form, &Posed), reach: f64) -> Option<ContactPoint> {
+/// The one point at which a ball and a ball or box are nearer than `reach`; if there is none, how far apart they are at least
+/// (NaN for bad poses, −∞ for other shapes).
+#[inline]
+pub(super) fn touch(
+    (fa, a): (Form, &Posed),
+    (fb, b): (Form, &Posed),
+    reach: f64,
+) -> Result<ContactPoint, f64> {
     let apart = b.position - a.position;
     let (offset, normal, separation) = match (fa, fb) {
         (Form::Ball(ra), Form::Ball(rb)) => {
-            let far = ra + rb + reach;
-            if apart.length_squared() > far * far {
-                return None;
+            let (far, square) = (ra + rb + reach, apart.length_squared());
+            if square > far * far {
+                return Err(square.sqrt() - ra - rb);
             }
             let normal = apart.try_normalize().unwrap_or(DVec3::Z);
             let separation = normal.dot(apart) - ra - rb;
             (normal * (ra + 0.5 * separation), normal, separation)
         }
         (Form::Box(half), Form::Ball(radius)) => {
-            let (surface, out, depth) = box_and_point(half, a.rotation.inverse() * apart, radius + reach)?;
+            let (surface, out, depth) = box_and_point(half, a.rotation.inverse() * apart, radius + reach)
+                .map_err(|far| far - radius)?;
             let (normal, separation) = (a.rotation * out, depth - radius);
             (a.rotation * surface + normal * (0.5 * separation), normal, separation)
         }
         (Form::Ball(radius), Form::Box(half)) => {
-            let (_, out, depth) = box_and_point(half, b.rotation.inverse() * -apart, radius + reach)?;
+            let (_, out, depth) = box_and_point(half, b.rotation.inverse() * -apart, radius + reach)
+                .map_err(|far| far - radius)?;
             let (normal, separation) = (-(b.rotation * out), depth - radius);
             (normal * (radius + 0.5 * separation), normal, separation)
         }
-        _ => return None,
+        _ => return Err(f64::NEG_INFINITY),
     };
-    let point = ContactPoint { offset, normal, separation, rides: Rides::Between, face_of_b: false };
+    let point = ContactPoint { offset, normal, separation, rides: Rides::Between, turns: Turns::Neither };
     let sound = separation <= reach && offset.is_finite() && normal.is_finite();
-    sound.then_some(point)
+    if sound { Ok(point) } else { Err(separation) }
 }
 
 /// The point of a box's surface nearest to `p`, the outward direction there, and the distance of `p` (negative inside);
-/// `None` beyond `reach`.
-fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Option<(DVec3, DVec3, f64)> {
+/// its distance alone beyond `reach`.
+#[inline]
+fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Result<(DVec3, DVec3, f64), f64> {
     let inside = p.clamp(-half, half);
     let away = p - inside;
     let square = away.length_squared();
     if square > reach * reach {
-        return None;
+        return Err(square.sqrt());
     }
     if square > 0.0 {
         let distance = square.sqrt();
-        return Some((inside, away / distance, distance));
+        return Ok((inside, away / distance, distance));
     }
     // Within the box, or on it: out through the nearest face.
     let room = half - p.abs();
@@ -53,7 +62,7 @@ fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Option<(DVec3, DVec3, f64
     let (mut surface, mut out) = (p, DVec3::ZERO);
     out[axis] = if p[axis] < 0.0 { -1.0 } else { 1.0 };
     surface[axis] = out[axis] * half[axis];
-    Some((surface, out, -room[axis]))
+    Ok((surface, out, -room[axis]))
 }
 
 #[cfg(test)]
