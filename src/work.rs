@@ -340,6 +340,8 @@ pub struct Island {
     pub friction_shift: f64,
     /// Are its problem and its answer still those of an earlier step?
     pub stale: bool,
+    /// Has it been solved roughly, so that its joints can be followed along the curve before its end is sought?
+    pub bends: bool,
     /// Was it solved by Newton's method in this step?
     pub surprised: bool,
     /// Was it so once already in this step?

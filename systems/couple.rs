@@ -124,30 +124,72 @@ const LEADING: f64 = 1e-4;
 const WORTHWHILE: usize = 100;
 
 /// Solves an island, again while its friction bounds do not belong to its normal impulses and it matters. What only tells
-/// the next problem (friction bounds, rows of surfaces that would overlap) is not taken to its end; see [`finish_solves`].
+/// the next problem (friction bounds, how joints bend, rows of surfaces that would overlap) is not taken to its end; see
+/// [`bound_friction`] and [`finish_solves`].
 fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let before = island.stats;
     let worthwhile = island.rows.len() >= WORTHWHILE;
     let open = worthwhile && settings.friction_passes > 0 && has_open_friction(island, rows);
-    let end = if worthwhile && settings.contact_passes > 0 && is_pile(island) { LEADING } else { 0.0 };
-    island.stats = solve_roughly(island, settings, if open { BOUNDING } else { end });
+    let bends = worthwhile && settings.refine > 0 && !is_pile(island) && has_bends(island, rows);
+    let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
+    island.stats = solve_roughly(island, settings, rough);
     add_counts(&mut island.stats, &before);
-    let mut bounded = !open;
-    for _ in 0..settings.friction_passes {
-        if !renew_friction_bounds(island, rows, settings) {
+    island.cut.running = false;
+    island.cut.iterations = 1;
+    island.bends = bends && is_rough(island);
+    if !island.bends {
+        let solved = if open || bends { Solved::Roughly } else { Solved::Now };
+        bound_friction(island, rows, settings, solved);
+    }
+}
+
+fn has_bends(island: &Island, rows: &Rows) -> bool {
+    island.rows.iter().any(|&row| rows.bends[row as usize])
+}
+
+/// Relative residual at which the first solves of an island end.
+fn end_of(island: &Island, settings: &Settings) -> f64 {
+    let looks = island.rows.len() >= WORTHWHILE && settings.contact_passes > 0 && is_pile(island);
+    if looks { LEADING } else { 0.0 }
+}
+
+/// What an island's impulses are those of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Solved {
+    /// Its problem as it is.
+    Now,
+    /// The same, but only to [`BOUNDING`].
+    Roughly,
+    /// Its problem as it was before it changed.
+    Before,
+}
+
+/// Bounds friction by the normal impulses at hand and solves again, while it matters.
+pub(super) fn bound_friction(island: &mut Island, rows: &Rows, settings: &Settings, mut solved: Solved) {
+    let end = end_of(island, settings);
+    let passes = settings.friction_passes.max(u32::from(solved == Solved::Before));
+    for _ in 0..passes {
+        let renewed = settings.friction_passes > 0 && renew_friction_bounds(island, rows, settings);
+        if !renewed && solved != Solved::Before {
             break;
         }
         let before = island.stats;
         island.stats = solve_roughly(island, settings, end);
         add_counts(&mut island.stats, &before);
-        bounded = true;
+        solved = Solved::Now;
     }
-    if !bounded {
+    if solved == Solved::Roughly {
         go_on(island, end);
     }
     island.friction_shift = friction_shift(island, rows);
-    island.cut.running = false;
-    island.cut.iterations = 1;
+}
+
+fn is_rough(island: &Island) -> bool {
+    match (island.cut.scheme, &island.cut.flat) {
+        (Scheme::Flat, Some(flat)) => flat.is_rough(),
+        (Scheme::Whole, _) => island.solver.is_rough(),
+        _ => false,
+    }
 }
 
 /// Does it consist of contacts, but for a few rows? Joints are followed by what they carry before anybody looks ahead.
@@ -172,12 +214,7 @@ fn go_on(island: &mut Island, rough: f64) {
 pub fn finish_solves(step: &mut Step<'_>) {
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     let r = &*rows;
-    let rough = |i: &Island| match (i.cut.scheme, &i.cut.flat) {
-        (Scheme::Flat, Some(flat)) => flat.is_rough(),
-        (Scheme::Whole, _) => i.solver.is_rough(),
-        _ => false,
-    };
-    let mut open: Vec<&mut Island> = islands.iter_mut().filter(|i| rough(i)).collect();
+    let mut open: Vec<&mut Island> = islands.iter_mut().filter(|i| is_rough(i)).collect();
     let finish = |island: &mut Island| {
         go_on(island, 0.0);
         island.friction_shift = friction_shift(island, r);

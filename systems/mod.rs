@@ -87,6 +87,7 @@ pub fn step_pipeline() -> Pipeline {
                 .stage(IndexSets, "index sets", couple::update_index_sets), // (12)
         )
         .stage(IndexSets, "collect", solve::collect_impulses)
+        .stage(IndexSets, "bend", refine::bend_rough_islands)
         .stage(IndexSets, "newton", newton::solve_surprised_islands)
         .stage(IndexSets, "look ahead", collide::look_ahead)
         .stage(IndexSets, "finish solves", couple::finish_solves)

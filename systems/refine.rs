@@ -5,6 +5,7 @@
 //! joints' closing, with the same J. Nothing is foretold from the last step, so nothing can be driven by it.
 
 use super::again::solve_again;
+use super::couple::{Solved, bound_friction};
 use super::drift::fly;
 use super::rows::find;
 use super::solve::bring_back;
@@ -14,6 +15,46 @@ use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::work::{Bodies, Island, Question, Rows, Told};
 use rayon::prelude::*;
+
+/// Follows joints along the curve as a rough solve foretells it, before friction is bounded and the end is sought: where the
+/// interior point is at work, one solve to the end then does for two. How far a joint opens in a step goes with the square
+/// of its turning, so that a thousandth of the velocities matters little; what it misses is left to
+/// [`solve_along_the_curve`].
+pub fn bend_rough_islands(step: &mut Step<'_>) {
+    if !step.work.islands.iter().any(|i| i.bends) {
+        return;
+    }
+    let (shift, open) = openings(step);
+    let work = &mut *step.work;
+    let (dt, settings, rows) = (step.dt, step.settings, &work.rows);
+    work.islands.par_iter_mut().filter(|i| i.bends).for_each(|island| {
+        let bends = island.rows.iter().any(|&i| open[i as usize] > settings.refine_tolerance);
+        if !bends {
+            return bound_friction(island, rows, settings, Solved::Roughly);
+        }
+        let before = energy(island);
+        bend(island, &shift, 1.0 / dt);
+        bound_friction(island, rows, settings, Solved::Before);
+        if !island.stats.converged || energy(island) > MAX_ENERGY * before {
+            bend(island, &shift, -1.0 / dt);
+            bound_friction(island, rows, settings, Solved::Before);
+        }
+    });
+    for island in work.islands.iter_mut().filter(|i| i.bends) {
+        bring_back(island, &mut work.bodies, &mut work.rows);
+        island.bends = false;
+    }
+}
+
+fn bend(island: &mut Island, shift: &[f64], rate: f64) {
+    for (k, &i) in island.rows.iter().enumerate() {
+        island.problem.d[k] += rate * shift[i as usize];
+    }
+}
+
+/// Closing joints by a millimetre takes next to no energy. Where it seems to take more than this share, the joints cannot be
+/// closed (a chain torn by a blow), and following them would only throw the bodies about.
+const MAX_ENERGY: f64 = 1.5;
 
 /// Solves islands again whose joints would be open.
 pub fn solve_along_the_curve(step: &mut Step<'_>) {
@@ -27,14 +68,10 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let again =
             |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
         work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
-            for (k, &i) in island.rows.iter().enumerate() {
-                island.problem.d[k] += shift[i as usize] / dt;
-            }
+            bend(island, &shift, 1.0 / dt);
             let before = (island.solution.clone(), island.stats, energy(island));
             solve_again(island, settings);
-            // Closing joints by a millimetre takes next to no energy. Where it seems to take much, the joints cannot be
-            // closed (a chain torn by a blow), and following them would only throw the bodies about.
-            if !island.stats.converged || energy(island) > 1.5 * before.2 {
+            if !island.stats.converged || energy(island) > MAX_ENERGY * before.2 {
                 let spent = island.stats.factorizations;
                 (island.solution, island.stats) = (before.0, before.1);
                 island.stats.factorizations = spent;

@@ -24,7 +24,7 @@ use crate::solver::Label;
 use crate::systems::contacts::{FirstPass, close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
 use crate::systems::refine::with_new_velocity;
-use crate::systems::{assemble, couple, graph, partition, solve};
+use crate::systems::{assemble, couple, graph, partition, refine, solve};
 use crate::work::{Bodies, Island, Work};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -299,6 +299,7 @@ fn solve_again(step: &mut Step<'_>, first: usize) {
         couple::update_index_sets(step);
     }
     solve::collect_impulses(step);
+    refine::bend_rough_islands(step);
 }
 
 /// Pivots and factorizations of these islands so far.
