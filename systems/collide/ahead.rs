@@ -12,6 +12,7 @@
 //! v the velocity just found: Newton on the gap. Only islands with new rows are solved again. A step without blows costs a few
 //! boxes.
 
+use super::colliders::moved;
 use super::narrow::{CHUNK, may_meet, meet, new_point, tied};
 use super::{entities, list_pairs};
 use crate::collision::{ColliderAhead, ColliderRecord, Collision};
@@ -74,14 +75,16 @@ fn fly_ahead(step: &mut Step<'_>) {
 fn widen(step: &mut Step<'_>) {
     let margin = step.settings.contact_margin;
     let Work { bodies, collision, .. } = &mut *step.work;
-    let Collision { broad, colliders, briefs, by_body, ahead, .. } = collision;
+    let Collision { broad, colliders, briefs, by_body, ahead, spent_ahead, .. } = collision;
     let still = ColliderAhead { position: DVec3::ZERO, rotation: Default::default(), bounds: None, way: 0.0 };
     ahead.resize(colliders.len(), still);
+    spent_ahead.resize(colliders.len(), 0.0);
     let mut wider = false;
     for &number in by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids) {
         let (record, brief) = (&colliders[number as usize], &mut briefs[number as usize]);
         let there = &mut ahead[number as usize];
         *there = place(record, brief.bounds, bodies, step.dt);
+        spent_ahead[number as usize] = record.odometer + moved(record, there.position, there.rotation);
         if let (Some(Bounds::Finite(now)), Some(Bounds::Finite(then))) = (brief.bounds, there.bounds)
             && there.way > 0.0
             && !now.contains(&then)
@@ -127,14 +130,28 @@ fn place(record: &ColliderRecord, now: Option<Bounds>, bodies: &Bodies, dt: f64)
 fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
     let (settings, dt) = (step.settings, step.dt);
     let jointed = &step.work.jointed_pairs;
-    let Collision { pairs, colliders, briefs, scratch, filter, ahead, overlapping, overlaps, .. } =
-        &mut step.work.collision;
+    let Collision {
+        pairs,
+        colliders,
+        briefs,
+        scratch,
+        filter,
+        ahead,
+        spent_ahead,
+        overlapping,
+        overlaps,
+        ..
+    } = &mut step.work.collision;
     let (colliders, briefs, filter, ahead) = (&*colliders, &*briefs, &*filter, &*ahead);
+    let spent = &*spent_ahead;
     scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
     pairs.par_chunks(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
         for (i, pair) in pairs.iter().enumerate() {
+            if pair.apart(spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize] + settings.contact_margin) {
+                continue;
+            }
             let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
             let (there_a, there_b) = (&ahead[pair.ids.0 as usize], &ahead[pair.ids.1 as usize]);
             let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { continue };

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a corner has left its face, or a place where edges cross has moved | by what the point has slipped ([`SLIPPED`], [`CROSSED`]), in depth by twice that |
 //! | edges cross: the normal is off | by what the bodies have tilted against each other: [`EDGES_TILTED`] |
-//! | edges cross: the separation is off | by that times what they have slipped: a thousandth of a millimetre |
+//! | edges cross: the separation is off | by that times what they have slipped: two thousandths of a millimetre |
 //! | a corner that the reduction to four points left out is the deepest now | by half of what the far end of the body has swung: [`SWUNG`] |
 //! | a corner that was too far away to be seen is met | not in this step: see [`Limits::unseen`] |
 //!
@@ -25,10 +25,12 @@ use glam::DVec3;
 /// Points of one normal at most: what two convex shapes have.
 pub(super) const MOST: usize = 4;
 /// By how much bodies whose edges cross may have tilted against each other (rad). Spinning about the normal is seen as slip.
-const EDGES_TILTED: f64 = 2e-3;
+/// Directions that differ by less are the same to the narrow phase, too.
+const EDGES_TILTED: f64 = 4e-3;
 /// The same where the normal is a face's.
-const TILTED: f64 = 4e-3;
-/// Share of the margin by which the far end of the smaller body may have swung by tilting.
+const TILTED: f64 = 8e-3;
+/// Share of the margin by which the far end of the smaller body may have swung by tilting where there are four points: of a manifold
+/// with fewer, no corner was left out that is not between them.
 const SWUNG: f64 = 0.3;
 /// Share of the margin by which corners may have slipped.
 const SLIPPED: f64 = 0.3;
@@ -53,7 +55,7 @@ struct Limits {
 
 impl Limits {
     /// `None` for a pair that is too fast to be carried.
-    fn of(a: &Mover, b: &Mover, motion: &Motion) -> Option<Limits> {
+    fn of(a: &Mover, b: &Mover, motion: &Motion, points: usize) -> Option<Limits> {
         let margin = motion.margin;
         let unseen = 0.9 * margin - (motion.way - motion.fall);
         let extent = 2.0 * a.reach.min(b.reach);
@@ -61,7 +63,7 @@ impl Limits {
             slipped: SLIPPED * margin,
             crossed: CROSSED * margin,
             closed: CLOSED * margin,
-            tilted: TILTED.min(SWUNG * margin / extent),
+            tilted: if points < MOST { TILTED } else { TILTED.min(SWUNG * margin / extent) },
             extent,
             unseen,
         })
@@ -80,7 +82,7 @@ pub(super) fn carry_along(
     if !known || a.reshaped || b.reshaped {
         return None;
     }
-    let limits = Limits::of(a, b, motion)?;
+    let limits = Limits::of(a, b, motion, points.len())?;
     let apart = b.center - a.center;
     let mut moved = [(DVec3::ZERO, 0.0, DVec3::ZERO); MOST];
     for (point, moved) in points.iter().zip(&mut moved) {
@@ -93,7 +95,11 @@ pub(super) fn carry_along(
         let closed = (separation - point.seen).abs();
         let tilted =
             if point.turns == Turns::Neither { EDGES_TILTED.min(limits.tilted) } else { limits.tilted };
-        let slipped = if point.rides == Rides::Between { limits.crossed } else { limits.slipped };
+        let slipped = if point.rides == Rides::Between || point.turns == Turns::Neither {
+            limits.crossed
+        } else {
+            limits.slipped
+        };
         let stays = slip <= slipped * slipped
             && tilt <= tilted
             && closed <= limits.closed
@@ -222,7 +228,7 @@ mod tests {
                 continue;
             }
             let size = [0.0, 0.1, 1.0][i % 3];
-            let turn = DQuat::from_scaled_axis(random.vector() * (3e-3 * size));
+            let turn = DQuat::from_scaled_axis(random.vector() * (6e-3 * size));
             let b = mover(&y, pb + random.vector() * (1e-3 * size), turn * qb);
             let motion = Motion::of(&a, &b, &TIMES);
             let mut along = points.clone();

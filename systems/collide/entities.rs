@@ -65,7 +65,10 @@ fn update_in_place(step: &mut Step<'_>) {
         let Some((contact, manifold, surface)) = contacts.get_mut(entity) else { continue };
         std::mem::swap(&mut manifold.points, &mut pair.points);
         let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
-        contact.sensor = briefs[a].sensor || briefs[b].sensor;
+        let sensor = briefs[a].sensor || briefs[b].sensor;
+        if contact.sensor != sensor {
+            contact.sensor = sensor;
+        }
         if !pair.asleep {
             *surface = meet(&movers[a], &movers[b], step.settings);
         }

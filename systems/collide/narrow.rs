@@ -225,9 +225,10 @@ fn place_one(
     }
     let half = found.normal * (0.5 * found.separation);
     let anchors = [a.turn.transpose() * (arms[0] - half), b.turn.transpose() * (arms[1] + half)];
-    let within = || 0.5 * a.size.min(b.size).min(1e3) + 2.0 * motion.relative.length();
+    let size = 0.5 * a.size.min(b.size).min(1e3);
+    let within = || size + 2.0 * motion.relative.length();
     match &mut points[..] {
-        [old] if !old.carried && continues(old, anchors, found.normal, within) => {
+        [old] if !old.carried && continues(old, anchors, found.normal, size, within) => {
             (old.normal, old.separation, old.seen) = (found.normal, found.separation, found.separation);
             [old.arm_a, old.arm_b] = arms;
             [old.anchor_a, old.anchor_b] = anchors;
@@ -247,9 +248,15 @@ fn place_one(
 
 /// Is a point with these anchors the one that was known, or another? A rolling body finds its point again where it was on the
 /// ground, a sliding one where it was on itself.
-fn continues(old: &ManifoldPoint, anchors: [DVec3; 2], normal: DVec3, within: impl Fn() -> f64) -> bool {
+fn continues(
+    old: &ManifoldPoint,
+    anchors: [DVec3; 2],
+    normal: DVec3,
+    sure: f64,
+    within: impl Fn() -> f64,
+) -> bool {
     let far = apart_squared(old, anchors);
-    old.normal.dot(normal) > 0.7 && far < within().powi(2)
+    old.normal.dot(normal) > 0.7 && (far < sure * sure || far < within().powi(2))
 }
 
 fn apart_squared(old: &ManifoldPoint, anchors: [DVec3; 2]) -> f64 {

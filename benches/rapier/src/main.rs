@@ -4,7 +4,7 @@
 //! solver has nothing to do. Timed are our *collide* stage and, by rapier's own counter, its broad and narrow phase.
 //! (Its `CollisionPipeline` on poses set from outside costs more than its whole step: not a fair measure.) With `--ours` and a
 //! third number our engine also simulates so many steps by itself, for the time of a whole step. With `--no-recycling` rapier
-//! looks at every pair in every step, as we do.
+//! looks at every pair in every step.
 
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};

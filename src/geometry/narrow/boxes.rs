@@ -206,14 +206,14 @@ impl Face {
             return;
         }
         let slack = 1e-9 * (self.half.length() + p2.length() + q2.length());
-        let det = p2.perp_dot(q2);
+        let per_det = 1.0 / p2.perp_dot(q2);
         let (h, inside) = (self.half, self.half + slack);
         // Corners of this face over the other one: place = c + α p + β q.
         let room = [1.0 + slack / other[l], 1.0 + slack / other[m]];
         for (x, y) in [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)] {
             let at = DVec2::new(x * h.x, y * h.y);
             let d = at - c;
-            let (alpha, beta) = (d.perp_dot(q2) / det, p2.perp_dot(d) / det);
+            let (alpha, beta) = (d.perp_dot(q2) * per_det, p2.perp_dot(d) * per_det);
             if alpha.abs() <= room[0] && beta.abs() <= room[1] {
                 emit(at, zc + alpha * zp + beta * zq, 0);
             }
@@ -234,14 +234,13 @@ impl Face {
 /// Where an edge of the other face crosses the four sides of the rectangle with half edges `h`.
 fn cross((p, zp): (DVec2, f64), (q, zq): (DVec2, f64), h: DVec2, emit: &mut impl FnMut(DVec2, f64)) {
     let d = q - p;
-    // 1e-4 rad: edges closer to parallel cross at a place that rounding decides; their ends say it better.
-    let least = 1e-4 * d.length();
     for k in 0..2 {
-        if d[k].abs() <= least {
-            continue;
-        }
         for bound in [-h[k], h[k]] {
             if (p[k] - bound) * (q[k] - bound) > 0.0 {
+                continue;
+            }
+            // 1e-4 rad: edges closer to parallel cross at a place that rounding decides; their ends say it better.
+            if d[k] * d[k] <= 1e-8 * d.length_squared() {
                 continue;
             }
             let s = (bound - p[k]) / d[k];

@@ -24,13 +24,13 @@ pub(super) fn touch(
             (normal * (ra + 0.5 * separation), normal, separation)
         }
         (Form::Box(half), Form::Ball(radius)) => {
-            let (surface, out, depth) = box_and_point(half, a.rotation.inverse() * apart, radius + reach)
+            let (out, depth) = box_and_point(half, a.rotation.inverse() * apart, radius + reach)
                 .map_err(|far| far - radius)?;
             let (normal, separation) = (a.rotation * out, depth - radius);
-            (a.rotation * surface + normal * (0.5 * separation), normal, separation)
+            (apart - normal * (radius + 0.5 * separation), normal, separation)
         }
         (Form::Ball(radius), Form::Box(half)) => {
-            let (_, out, depth) = box_and_point(half, b.rotation.inverse() * -apart, radius + reach)
+            let (out, depth) = box_and_point(half, b.rotation.inverse() * -apart, radius + reach)
                 .map_err(|far| far - radius)?;
             let (normal, separation) = (-(b.rotation * out), depth - radius);
             (normal * (radius + 0.5 * separation), normal, separation)
@@ -42,10 +42,10 @@ pub(super) fn touch(
     if sound { Ok(point) } else { Err(separation) }
 }
 
-/// The point of a box's surface nearest to `p`, the outward direction there, and the distance of `p` (negative inside);
+/// The outward direction of a box's surface at the point nearest to `p`, and the distance of `p` (negative inside);
 /// its distance alone beyond `reach`.
 #[inline]
-fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Result<(DVec3, DVec3, f64), f64> {
+fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Result<(DVec3, f64), f64> {
     let inside = p.clamp(-half, half);
     let away = p - inside;
     let square = away.length_squared();
@@ -54,15 +54,14 @@ fn box_and_point(half: DVec3, p: DVec3, reach: f64) -> Result<(DVec3, DVec3, f64
     }
     if square > 0.0 {
         let distance = square.sqrt();
-        return Ok((inside, away / distance, distance));
+        return Ok((away / distance, distance));
     }
     // Within the box, or on it: out through the nearest face.
     let room = half - p.abs();
     let axis = if room.x <= room.y && room.x <= room.z { 0 } else { 1 + usize::from(room.z < room.y) };
-    let (mut surface, mut out) = (p, DVec3::ZERO);
+    let mut out = DVec3::ZERO;
     out[axis] = if p[axis] < 0.0 { -1.0 } else { 1.0 };
-    surface[axis] = out[axis] * half[axis];
-    Ok((surface, out, -room[axis]))
+    Ok((out, -room[axis]))
 }
 
 #[cfg(test)]
