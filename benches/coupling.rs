@@ -77,8 +77,9 @@ fn baseline(frame: &Frame) -> (f64, bool, u32) {
     (trace.elapsed, converged, pivots)
 }
 
+/// Largest difference relative to the largest velocity, or to what one step of free fall gives where everything stands.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let size = a.iter().fold(1e-300f64, |m, x| m.max(x.abs()));
+    let size = a.iter().fold(9.81 / 60.0, |m: f64, x| m.max(x.abs()));
     a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / size
 }
 

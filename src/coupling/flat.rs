@@ -37,6 +37,17 @@ pub struct FlatStats {
     pub flops_interface: u64,
 }
 
+/// A body that several partitions have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shared {
+    body: u32,
+    /// The partition whose velocity counts, and the body's number there.
+    owner: (u32, u32),
+    /// What is missing to its momentum, and the sizes of the terms.
+    r: [f64; 6],
+    size: [f64; 6],
+}
+
 /// A linear system solved by substructuring.
 #[derive(Clone, Debug, Default)]
 pub struct Substructured<E> {
@@ -58,8 +69,8 @@ pub struct Substructured<E> {
     step: Vec<f64>,
     /// J_Γ v.
     between: Vec<f64>,
-    /// Bodies that several partitions have: number, owner and its number there, room for momenta and their sizes.
-    shared: Vec<(u32, (u32, u32), [f64; 6], [f64; 6])>,
+    /// Bodies that several partitions have, ascending.
+    shared: Vec<Shared>,
     /// Blocks inside of partitions that touch a copy whose velocity does not count.
     on_copies: Vec<u32>,
     pivot_v: Vec<f64>,
@@ -129,14 +140,18 @@ impl<E: Executor> Substructured<E> {
         self.on_copies.clear();
         for (p, part) in self.cut.parts.iter().enumerate() {
             let owned = part.shared().filter(|&k| part.owned[k]);
-            self.shared.extend(owned.map(|k| (part.bodies[k], (p as u32, k as u32), [0.0; 6], [0.0; 6])));
+            self.shared.extend(owned.map(|k| Shared {
+                body: part.bodies[k],
+                owner: (p as u32, k as u32),
+                ..Shared::default()
+            }));
             let on_copy = |&&b: &&u32| {
                 let bodies = problem.bodies_of(&problem.blocks[b as usize]);
                 bodies.iter().any(|&body| self.cut.owner(body) != p as u32)
             };
             self.on_copies.extend(part.blocks.iter().filter(on_copy));
         }
-        self.shared.sort_unstable_by_key(|&(body, ..)| body);
+        self.shared.sort_unstable_by_key(|shared| shared.body);
     }
 
     /// S_Γ from the partitions' responses, in order, and its factor.
@@ -219,12 +234,12 @@ impl<E: Executor> Substructured<E> {
     /// all with the velocity that counts.
     fn imbalance_of_shared(&mut self) -> f64 {
         let mut sums = std::mem::take(&mut self.shared);
-        sums.iter_mut().for_each(|(_, _, r, size)| (*r, *size) = ([0.0; 6], [0.0; 6]));
+        sums.iter_mut().for_each(|sum| (sum.r, sum.size) = ([0.0; 6], [0.0; 6]));
         for member in &self.members {
             for (n, k) in member.part.shared().enumerate() {
                 let body = member.part.bodies[k];
-                let Ok(at) = sums.binary_search_by_key(&body, |&(body, ..)| body) else { continue };
-                let (_, owner, r, size) = &mut sums[at];
+                let Ok(at) = sums.binary_search_by_key(&body, |sum| sum.body) else { continue };
+                let Shared { owner, r, size, .. } = &mut sums[at];
                 let counts = &self.members[owner.0 as usize].v[6 * owner.1 as usize..];
                 let (own, mass) = (&member.v[6 * k..6 * k + 6], &member.problem.mass[k]);
                 for i in 0..6 {
@@ -234,7 +249,7 @@ impl<E: Executor> Substructured<E> {
                 }
             }
         }
-        let worst = sums.iter().fold(0.0f64, |worst, (_, _, r, size)| worst.max(balance::worst(r, size)));
+        let worst = sums.iter().fold(0.0f64, |worst, sum| worst.max(balance::worst(&sum.r, &sum.size)));
         self.shared = sums;
         worst / balance::BALANCED
     }
