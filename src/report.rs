@@ -138,6 +138,8 @@ pub struct StepReport {
     pub residual_relative: f64,
     /// Unit-consistent energy measure (003 §6.2.2), the largest over the islands.
     pub residual_energy: f64,
+    /// Groups whose joints could not be followed and that took a step that only loses energy.
+    pub held: u32,
     /// Did every solve reach its tolerance?
     pub converged: bool,
     /// Largest opening of a bilateral joint after the step (m, or rad × 1 m).

@@ -56,6 +56,8 @@ pub struct Work {
     pub hints: Vec<Option<u32>>,
     /// Memory of [`crate::systems::newton`].
     pub newton: crate::systems::newton::Memory,
+    /// Memory of [`crate::systems::refine`].
+    pub curve: crate::systems::refine::Curve,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }

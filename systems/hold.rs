@@ -60,6 +60,7 @@ impl Before {
 /// Holds the islands that are lost.
 pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bool]) {
     let (dt, settings) = (step.dt, step.settings);
+    step.report.held += step.work.islands.iter().filter(|i| i.lost).count() as u32;
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     for island in islands.iter().filter(|i| i.lost) {
         before.restore(island, rows);

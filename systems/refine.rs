@@ -24,7 +24,8 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
     if !step.work.islands.iter().any(|i| i.bends) {
         return;
     }
-    let (shift, open) = openings(step);
+    let curve = openings(step);
+    let Curve { shift, open } = &curve;
     let work = &mut *step.work;
     let (dt, settings, rows) = (step.dt, step.settings, &work.rows);
     work.islands.par_iter_mut().filter(|i| i.bends).for_each(|island| {
@@ -33,10 +34,10 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
             return bound_friction(island, rows, settings, Solved::Roughly);
         }
         let before = energy(island);
-        bend(island, &shift, 1.0 / dt);
+        bend(island, shift, 1.0 / dt);
         bound_friction(island, rows, settings, Solved::Before);
         if !island.stats.converged || energy(island) > MAX_ENERGY * before {
-            bend(island, &shift, -1.0 / dt);
+            bend(island, shift, -1.0 / dt);
             bound_friction(island, rows, settings, Solved::Before);
         }
     });
@@ -44,6 +45,7 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
         bring_back(island, &mut work.bodies, &mut work.rows);
         island.bends = false;
     }
+    work.curve = curve;
 }
 
 fn bend(island: &mut Island, shift: &[f64], rate: f64) {
@@ -62,13 +64,14 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         return;
     }
     for _ in 0..step.settings.refine {
-        let (shift, open) = openings(step);
+        let curve = openings(step);
+        let Curve { shift, open } = &curve;
         let work = &mut *step.work;
         let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.refine_tolerance);
         let again =
             |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
         work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
-            bend(island, &shift, 1.0 / dt);
+            bend(island, shift, 1.0 / dt);
             let before = (island.solution.clone(), island.stats, energy(island));
             solve_again(island, settings);
             if !island.stats.converged || energy(island) > MAX_ENERGY * before.2 {
@@ -80,7 +83,9 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         for island in work.islands.iter().filter(|i| again(i)) {
             bring_back(island, &mut work.bodies, &mut work.rows);
         }
-        if !work.islands.iter().any(again) {
+        let done = !work.islands.iter().any(again);
+        work.curve = curve;
+        if done {
             return;
         }
     }
@@ -97,11 +102,24 @@ fn quadratic(m: &[f64; 36], v: &[f64]) -> f64 {
     (0..36).map(|k| v[k / 6] * m[k] * v[k % 6]).sum()
 }
 
-/// For every row that bends: what to add to φ, and how far it would be open after the step.
-fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
+/// What is found along the curve, for every row that bends; memory is kept from step to step.
+#[derive(Default)]
+pub struct Curve {
+    /// What to add to φ.
+    shift: Vec<f64>,
+    /// How far it would be open after the step.
+    open: Vec<f64>,
+}
+
+/// Looks along the curve.
+fn openings(step: &mut Step<'_>) -> Curve {
     let midpoint = step.settings.integrator == Integrator::Midpoint;
     let (n, dt) = (step.work.rows.len(), step.dt);
-    let (mut shift, mut open) = (vec![0.0; n], vec![0.0; n]);
+    let Curve { mut shift, mut open } = std::mem::take(&mut step.work.curve);
+    for list in [&mut shift, &mut open] {
+        list.clear();
+        list.resize(n, 0.0);
+    }
     let mut poses = std::mem::take(&mut step.work.bodies.ahead);
     let mut gauges = std::mem::take(&mut step.work.gauges);
     let (bodies, rows) = (&step.work.bodies, &step.work.rows);
@@ -126,7 +144,7 @@ fn openings(step: &mut Step<'_>) -> (Vec<f64>, Vec<f64>) {
     }
     step.work.gauges = gauges;
     step.work.bodies.ahead = poses;
-    (shift, open)
+    Curve { shift, open }
 }
 
 /// How much of the turning of a constraint's bodies the step resolves. Between two links of a taut chain there is next to

@@ -106,6 +106,9 @@ fn quality(out: &mut String, s: &Summary) {
         );
         line("steps left unsettled", s.unconverged_steps.to_string(), "good if 0", s.unconverged_steps == 0);
     }
+    if s.held_steps > 0 {
+        line("steps with joints held", s.held_steps.to_string(), "good if 0", false);
+    }
     let scale = s.energy.start.abs().max(s.energy.end.abs()).max(1.0);
     let gain = s.energy.max_gain;
     line("energy gained at most", format!("{gain:.3} J"), "good if motors put it in", gain <= 1e-2 * scale);

@@ -349,7 +349,7 @@ impl<'a> ExprParser<'a> {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("write `${}` for a parameter", shorten(word)),
             };
-            return Err(format!("there is no function `{}`; {hint}", shorten(word)));
+            return Err(format!("`{}` is neither a number nor a function; {hint}", shorten(word)));
         };
         if !self.take("(") {
             return Err(format!("expected `(` after `{name}`, found {}", self.found()));

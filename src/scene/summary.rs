@@ -175,6 +175,8 @@ pub struct Summary {
     pub quarantined: u32,
     /// Steps in which a solve did not reach its tolerance.
     pub unconverged_steps: u64,
+    /// Steps in which joints of a group could not be followed, and the group was held.
+    pub held_steps: u64,
     /// Every body's pose and velocity bits, in body order.
     pub state_hash: String,
     /// What became of the scene's promises.
@@ -240,6 +242,7 @@ pub struct Tally {
     energy: Energy,
     quarantined: u32,
     unconverged: u64,
+    held: u64,
     troubles: Vec<String>,
 }
 
@@ -281,6 +284,7 @@ impl Tally {
         self.energy.max_gain = self.energy.max_gain.max(self.energy.end - self.energy.start);
         self.quarantined = r.quarantined;
         self.unconverged += u64::from(!r.converged);
+        self.held += u64::from(r.held > 0);
         for trouble in r.troubles.iter().take(20usize.saturating_sub(self.troubles.len())) {
             self.troubles.push(format!("step {}: {trouble}", r.step));
         }
@@ -351,6 +355,7 @@ impl Tally {
             energy: self.energy,
             quarantined: self.quarantined,
             unconverged_steps: self.unconverged,
+            held_steps: self.held,
             state_hash: format!("{hash:016x}"),
             expectations: judge.verdicts().iter().map(Promise::from).collect(),
             troubles: self.troubles.clone(),
