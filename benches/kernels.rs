@@ -322,14 +322,17 @@ fn print_orderings() {
     }
 }
 
-/// Ten thousand pivots of the case named on the command line.
+/// Twenty thousand pivots of the case named on the command line: of what bounds can change, of `--all`, or `--solve` alone.
 fn loop_for_a_profiler() {
     for case in cases().iter().filter(|c| std::env::args().any(|a| a == c.name)) {
         let mut ready = Ready::new(&case.problem, all_free(&case.problem), MixedOptions::default());
-        let only_solve = std::env::args().any(|a| a == "--solve");
+        let asked = |flag: &str| std::env::args().any(|a| a == flag);
+        let (all, solve) = (asked("--all"), asked("--solve"));
         for _ in 0..20_000 {
-            if !only_solve {
-                ready.refactor_all();
+            match (all, solve) {
+                (true, _) => ready.refactor_all(),
+                (_, false) => ready.refactor_bounded(),
+                _ => {}
             }
             ready.solve(0);
         }

@@ -7,6 +7,7 @@
 
 use super::cut::Part;
 use super::member::Member;
+use crate::linalg::kernels::{Numbers, Varying};
 use crate::linalg::multifrontal::{Assemble, FrontMut};
 use crate::linalg::ordering::MinDegree;
 use crate::linalg::symbolic::Layout;
@@ -91,7 +92,8 @@ impl Separator {
         separator.list(&own, &symbolic);
         separator.x.resize(symbolic.locals, 0.0);
         separator.factor = Multifrontal::new(kernels);
-        separator.factor.plan(symbolic);
+        let varying = Varying::none(&symbolic);
+        separator.factor.plan(symbolic, varying);
         Some(separator)
     }
 
@@ -126,7 +128,8 @@ impl Separator {
     pub(super) fn factor(&mut self, members: &[Member], regular: &[f64]) {
         let Self { factor, nodes, pivots, begin, entries, .. } = self;
         factor.touch_all();
-        factor.factor(&mut Seams { members, regular, nodes, pivots, begin, entries });
+        let mut seams = Seams { members, regular, nodes, pivots, begin, entries };
+        factor.factor(&mut seams, Numbers::default());
     }
 
     /// Solves in place; rows that take no part come out as zero.

@@ -13,11 +13,15 @@
 // A matrix in a kernel is a pointer and a stride.
 #![allow(clippy::too_many_arguments)]
 
+pub use super::kernels_fronts::*;
 pub use super::kernels_lanes::{Isa, Kernels};
 pub use super::kernels_rows::*;
+pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;
 
 use super::kernels_lanes::{Lanes, dispatch};
+use super::kernels_large::factor_in_panels;
+pub(super) use super::kernels_substitute::{backward_kernel, forward_kernel};
 
 /// The shape of a front: `pivots` columns are eliminated, `border` rows are updated.
 ///
@@ -75,12 +79,38 @@ impl Shape {
 }
 
 /// Columns of a large front that are eliminated together.
-const PANEL: usize = 48;
+pub(super) const PANEL: usize = 48;
 
 /// Rounds up to a multiple of four.
 pub const fn pad(n: usize) -> usize {
     n.div_ceil(4) * 4
 }
+
+/// Calls a macro with the shapes that chains, towers and nets are made of: pivots, padded border. Where the arithmetic is fast
+/// enough for strides and loops to show beside it, kernels have them as constants: a front of ten pivots is a hundred nanoseconds
+/// of work.
+macro_rules! usual_shapes {
+    ($with:ident) => {
+        $with!((6, 4)(6, 8)(6, 12)(9, 4)(10, 4)(11, 8)(12, 8)(12, 12))
+    };
+}
+
+/// Calls a kernel with those shapes as constants.
+macro_rules! specialise {
+    ($lanes:ident, $shape:ident, $call:expr) => {
+        specialise!(@ $lanes, $shape, $call, (6, 4) (6, 8) (6, 12) (9, 4) (10, 4) (11, 8) (12, 8) (12, 12))
+    };
+    (@ $lanes:ident, $shape:ident, $call:expr, $(($pivots:literal, $border:literal))*) => {
+        match ($lanes::FAST, $shape.pivots, $shape.ldu()) {
+            $((true, $pivots, $border) => {
+                let $shape = Shape { pivots: $pivots, border: $border };
+                $call
+            })*
+            _ => $call,
+        }
+    };
+}
+pub(super) use specialise;
 
 /// Factors a front in place: L into `panel`, 1/D into `inverse_d`, and subtracts L D Lᵀ of the border from
 /// `update`. `sign` is +1 or −1 per pivot, 0 for a pivot that is out of the system (its column of L and
@@ -147,7 +177,7 @@ pub fn multiply_subtract(isa: Isa, (m, n, k): (usize, usize, usize), a: &[f64], 
 
 /// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k).
 #[inline(always)]
-unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
+pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
     c: *mut f64,
     ldc: usize,
     mut a: *const f64,
@@ -184,7 +214,7 @@ unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
 
 /// `rows` (a multiple of four) rows of tiles, W columns wide.
 #[inline(always)]
-unsafe fn strip<S: Lanes, const W: usize>(
+pub(super) unsafe fn strip<S: Lanes, const W: usize>(
     rows: usize,
     c: *mut f64,
     ldc: usize,
@@ -231,34 +261,72 @@ unsafe fn column_block<S: Lanes, const W: usize>(
         let mut scaled = [S::splat(0.0); 4];
         let mut l = [S::splat(0.0); 4];
         // Written out, because a loop with the cold branch inside is not unrolled and spills its registers.
-        macro_rules! eliminate {
+        macro_rules! single {
             ($c:literal, $($q:literal),*) => {
-                if W > $c {
-                    let at = j + (j + $c) * ld;
-                    #[allow(unused_mut)]
-                    let mut column = S::load(panel.add(at));
-                    $(column = column.sub_mul(l[$q], scaled[$q].broadcast($c));)*
-                    scaled[$c] = column;
-                    let pivot = column.broadcast($c);
-                    let signed = pivot.lanes()[0] * *sign.add(j + $c);
-                    inverse[$c] = if signed > SMALLEST {
-                        pivot.invert()
-                    } else {
-                        let (inverse, bad) = replace_pivot(pivot.lanes()[0], *sign.add(j + $c));
-                        wrong += bad;
-                        S::splat(inverse)
-                    };
-                    *inverse_d.add(j + $c) = inverse[$c].lanes()[0];
-                    l[$c] = column.mul(inverse[$c]);
-                    column.store(w.add(at));
-                    l[$c].store(panel.add(at));
-                }
+                let at = j + (j + $c) * ld;
+                #[allow(unused_mut)]
+                let mut column = S::load(panel.add(at));
+                $(column = column.sub_mul(l[$q], scaled[$q].broadcast($c));)*
+                let pivot = column.broadcast($c);
+                let signed = pivot.lanes()[0] * *sign.add(j + $c);
+                inverse[$c] = if signed > SMALLEST {
+                    pivot.invert()
+                } else {
+                    let (inverse, bad) = replace_pivot(pivot.lanes()[0], *sign.add(j + $c));
+                    wrong += bad;
+                    S::splat(inverse)
+                };
+                scaled[$c] = column;
+                l[$c] = column.mul(inverse[$c]);
             };
         }
-        eliminate!(0,);
-        eliminate!(1, 0);
-        eliminate!(2, 0, 1);
-        eliminate!(3, 0, 1, 2);
+        // Two pivots at once: with the determinant of their block, 1/d₁ and 1/d₂ = d₁/det are divided side by side, and the
+        // wait for a division is paid once.
+        macro_rules! pair {
+            ($c:literal, $d:literal, $($q:literal),*) => {
+                #[allow(unused_mut)]
+                let mut first = S::load(panel.add(j + (j + $c) * ld));
+                #[allow(unused_mut)]
+                let mut second = S::load(panel.add(j + (j + $d) * ld));
+                $(
+                    first = first.sub_mul(l[$q], scaled[$q].broadcast($c));
+                    second = second.sub_mul(l[$q], scaled[$q].broadcast($d));
+                )*
+                let (a, b, c) = (first.broadcast($c), first.broadcast($d), second.broadcast($d));
+                let det = a.mul(c).sub_mul(b, b);
+                let (s, t) = (*sign.add(j + $c), *sign.add(j + $d));
+                let signed = det.lanes()[0] * (s * t);
+                if a.lanes()[0] * s > SMALLEST && signed > SMALLEST && signed < LARGEST {
+                    inverse[$c] = a.invert();
+                    inverse[$d] = a.div(det);
+                } else {
+                    let (x, y, bad) = replace_pair(a.lanes()[0], b.lanes()[0], c.lanes()[0], s, t);
+                    wrong += bad;
+                    inverse[$c] = S::splat(x);
+                    inverse[$d] = S::splat(y);
+                }
+                l[$c] = first.mul(inverse[$c]);
+                scaled[$c] = first;
+                scaled[$d] = second.sub_mul(l[$c], b);
+                l[$d] = scaled[$d].mul(inverse[$d]);
+            };
+        }
+        if W >= 2 {
+            pair!(0, 1,);
+        } else {
+            single!(0,);
+        }
+        if W == 4 {
+            pair!(2, 3, 0, 1);
+        } else if W == 3 {
+            single!(2, 0, 1);
+        }
+        for c in 0..W {
+            let at = j + (j + c) * ld;
+            *inverse_d.add(j + c) = inverse[c].lanes()[0];
+            scaled[c].store(w.add(at));
+            l[c].store(panel.add(at));
+        }
         let mut factor = [[S::splat(0.0); W]; W];
         for c in 0..W {
             for q in 0..c {
@@ -294,6 +362,18 @@ unsafe fn column_block<S: Lanes, const W: usize>(
 /// Pivots below this have no useful inverse.
 const SMALLEST: f64 = 1e-290;
 
+/// Determinants above this may have overflowed on the way.
+const LARGEST: f64 = 1e290;
+
+/// 1/d of two pivots with the block [a b; b c], one after the other.
+#[cold]
+fn replace_pair(a: f64, b: f64, c: f64, s: f64, t: f64) -> (f64, f64, u32) {
+    let one = |d: f64, sign: f64| if d * sign > SMALLEST { (1.0 / d, 0) } else { replace_pivot(d, sign) };
+    let (x, bad) = one(a, s);
+    let (y, worse) = one(c - b * x * b, t);
+    (x, y, bad + worse)
+}
+
 /// 1/d for a pivot without the right sign. Round-off alone can turn a sign; the pivot is then mirrored, which perturbs
 /// the matrix by as little as that round-off. A vanished pivot, and one that is out of the system, takes its
 /// unknown out.
@@ -310,7 +390,7 @@ fn replace_pivot(d: f64, sign: f64) -> (f64, u32) {
 }
 
 #[inline(always)]
-unsafe fn factor_kernel<S: Lanes>(
+pub(super) unsafe fn factor_kernel<S: Lanes>(
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -323,9 +403,35 @@ unsafe fn factor_kernel<S: Lanes>(
         if shape.is_large() {
             return factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d);
         }
-        let (n, ld, ldu) = (shape.pivots, shape.ld(), shape.ldu());
+        macro_rules! fixed {
+            ($(($pivots:literal, $border:literal))*) => {
+                match (S::FAST, shape.pivots, shape.ldu()) {
+                    $((true, $pivots, $border) => {
+                        return S::factor_fixed::<$pivots, $border>(panel, update, w, sign, inverse_d);
+                    })*
+                    _ => {}
+                }
+            };
+        }
+        usual_shapes!(fixed);
+        factor_small::<S>(shape, panel, update, w, sign, inverse_d)
+    }
+}
+
+/// Fronts that fit into the first cache.
+#[inline(always)]
+unsafe fn factor_small<S: Lanes>(
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
+    // SAFETY: as for `factor_kernel`.
+    unsafe {
         let wrong = factor_columns::<S>(0, n, ld, panel, w, sign, inverse_d);
-        let border = shape.border_at();
         let mut j = 0;
         while j < ldu {
             let (a, b) = (panel.add(border + j), w.add(border + j));
@@ -336,9 +442,74 @@ unsafe fn factor_kernel<S: Lanes>(
     }
 }
 
+/// [`factor_small`] of a usual shape, written out.
+#[inline(always)]
+pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BORDER: usize>(
+    panel: *mut f64,
+    update: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER % 4 == 0) };
+    let shape = Shape { pivots: PIVOTS, border: BORDER };
+    let (ld, border) = (shape.ld(), shape.border_at());
+    let mut wrong = 0;
+    // SAFETY: as for `factor_kernel`.
+    unsafe {
+        if PIVOTS >= 4 {
+            wrong += column_block::<S, 4>(0, 0, ld, panel, w, sign, inverse_d);
+        }
+        if PIVOTS >= 8 {
+            wrong += column_block::<S, 4>(0, 4, ld, panel, w, sign, inverse_d);
+        }
+        if PIVOTS >= 12 {
+            wrong += column_block::<S, 4>(0, 8, ld, panel, w, sign, inverse_d);
+        }
+        wrong += last_columns::<S>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign, inverse_d);
+        let below = |j: usize| {
+            let (a, b) = (panel.add(border + j), w.add(border + j));
+            strip::<S, 4>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
+        };
+        if BORDER > 0 {
+            below(0);
+        }
+        if BORDER > 4 {
+            below(4);
+        }
+        if BORDER > 8 {
+            below(8);
+        }
+    }
+    wrong
+}
+
+/// Fewer than four columns from `j` on.
+#[inline(always)]
+unsafe fn last_columns<S: Lanes>(
+    first: usize,
+    j: usize,
+    end: usize,
+    ld: usize,
+    panel: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    // SAFETY: as for `column_block`.
+    unsafe {
+        match end - j {
+            3 => column_block::<S, 3>(first, j, ld, panel, w, sign, inverse_d),
+            2 => column_block::<S, 2>(first, j, ld, panel, w, sign, inverse_d),
+            1 => column_block::<S, 1>(first, j, ld, panel, w, sign, inverse_d),
+            _ => 0,
+        }
+    }
+}
+
 /// Eliminates columns `first..end` (`first` a multiple of four), left-looking among themselves.
 #[inline(always)]
-unsafe fn factor_columns<S: Lanes>(
+pub(super) unsafe fn factor_columns<S: Lanes>(
     first: usize,
     end: usize,
     ld: usize,
@@ -355,220 +526,7 @@ unsafe fn factor_columns<S: Lanes>(
             wrong += column_block::<S, 4>(first, j, ld, panel, w, sign, inverse_d);
             j += 4;
         }
-        wrong
-            + match end - j {
-                3 => column_block::<S, 3>(first, j, ld, panel, w, sign, inverse_d),
-                2 => column_block::<S, 2>(first, j, ld, panel, w, sign, inverse_d),
-                1 => column_block::<S, 1>(first, j, ld, panel, w, sign, inverse_d),
-                _ => 0,
-            }
-    }
-}
-
-/// Fronts that do not fit into the first cache: panels of columns, and updates from packed strips.
-#[inline(always)]
-unsafe fn factor_in_panels<S: Lanes>(
-    shape: Shape,
-    panel: *mut f64,
-    update: *mut f64,
-    w: *mut f64,
-    sign: *const f64,
-    inverse_d: *mut f64,
-) -> u32 {
-    let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
-    let mut wrong = 0;
-    let mut first = 0;
-    // SAFETY: the slices were checked against the shape; `w` has room for the strips behind its panel.
-    unsafe {
-        let strips = w.add(shape.panel_len());
-        let rows = strips.add(PANEL * ld);
-        while first < n {
-            let end = (first + PANEL).min(n);
-            let k = end - first;
-            wrong += factor_columns::<S>(first, end, ld, panel, w, sign, inverse_d);
-            let (l, b) = (panel.add(first * ld), w.add(first * ld));
-            pack_strips::<S>(ld, k, b, strips);
-            if end < n {
-                let whole = n / 4 * 4;
-                let c = Packed { l, ld, k, strips, rows };
-                c.subtract::<S>(end, ld, end, whole, panel.add(end + end * ld), ld);
-                let at = whole + whole * ld;
-                match n - whole {
-                    3 => strip::<S, 3>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
-                    2 => strip::<S, 2>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
-                    1 => strip::<S, 1>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
-                    _ => {}
-                }
-            }
-            let c = Packed { l, ld, k, strips, rows };
-            c.subtract::<S>(border, ld, border, ld, update, ldu);
-            first = end;
-        }
-    }
-    wrong
-}
-
-/// Columns of W by strips of four rows: what a tile needs of it stands together.
-#[inline(always)]
-unsafe fn pack_strips<S: Lanes>(ld: usize, k: usize, w: *const f64, strips: *mut f64) {
-    let mut r = 0;
-    // SAFETY: ld × k numbers at both.
-    unsafe {
-        while r < ld {
-            for c in 0..k {
-                S::load(w.add(r + c * ld)).store(strips.add(r * k + 4 * c));
-            }
-            r += 4;
-        }
-    }
-}
-
-/// One panel of L and its packed W.
-struct Packed {
-    l: *const f64,
-    ld: usize,
-    k: usize,
-    strips: *const f64,
-    rows: *mut f64,
-}
-
-impl Packed {
-    /// c −= L Wᵀ on the lower part of rows `top..bottom` and columns `left..right` (local rows, multiples of four). `c`
-    /// points to row `top` of column `left`.
-    #[inline(always)]
-    unsafe fn subtract<S: Lanes>(
-        &self,
-        top: usize,
-        bottom: usize,
-        left: usize,
-        right: usize,
-        c: *mut f64,
-        ldc: usize,
-    ) {
-        let mut r = top;
-        while r < bottom {
-            let n = (bottom - r).min(12);
-            // SAFETY: rows r..r + n exist in L and in c; strips hold every row.
-            unsafe {
-                for q in 0..self.k {
-                    for v in (0..n).step_by(4) {
-                        S::load(self.l.add(r + v + q * self.ld)).store(self.rows.add(n * q + v));
-                    }
-                }
-                let mut j = left;
-                while j < right && j < r + n {
-                    let (to, b) = (c.add(r - top + (j - left) * ldc), self.strips.add(j * self.k));
-                    match n {
-                        12 => tile::<S, 3, 4>(to, ldc, self.rows, 12, b, 4, self.k),
-                        8 => tile::<S, 2, 4>(to, ldc, self.rows, 8, b, 4, self.k),
-                        _ => tile::<S, 1, 4>(to, ldc, self.rows, 4, b, 4, self.k),
-                    }
-                    j += 4;
-                }
-            }
-            r += n;
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn forward_block<S: Lanes, const W: usize>(j: usize, ld: usize, panel: *const f64, x: *mut f64) {
-    // SAFETY: rows j..ld exist in the panel's columns and in x; ld and j are multiples of four.
-    unsafe {
-        let mut head = S::load(x.add(j));
-        let mut value = head;
-        let mut scale = [S::splat(0.0); W];
-        for c in 0..W {
-            value = value.pick(head, c);
-            scale[c] = head.broadcast(c);
-            if c + 1 < W {
-                head = head.sub_mul(S::load(panel.add(j + (j + c) * ld)), scale[c]);
-            }
-        }
-        value.store(x.add(j));
-        let mut r = j + 4;
-        while r < ld {
-            let mut row = S::load(x.add(r));
-            for c in 0..W {
-                row = row.sub_mul(S::load(panel.add(r + (j + c) * ld)), scale[c]);
-            }
-            row.store(x.add(r));
-            r += 4;
-        }
-    }
-}
-
-#[inline(always)]
-pub(super) unsafe fn forward_kernel<S: Lanes>(shape: Shape, panel: *const f64, x: *mut f64) {
-    let (n, ld) = (shape.pivots, shape.ld());
-    // SAFETY: the slices were checked against the shape.
-    unsafe {
-        let mut j = 0;
-        while j + 4 <= n {
-            forward_block::<S, 4>(j, ld, panel, x);
-            j += 4;
-        }
-        match n - j {
-            3 => forward_block::<S, 3>(j, ld, panel, x),
-            2 => forward_block::<S, 2>(j, ld, panel, x),
-            1 => forward_block::<S, 1>(j, ld, panel, x),
-            _ => {}
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn backward_block<S: Lanes, const W: usize>(
-    j: usize,
-    ld: usize,
-    panel: *const f64,
-    inverse_d: *const f64,
-    x: *mut f64,
-) {
-    // SAFETY: as for `forward_block`.
-    unsafe {
-        let mut dot = [S::splat(0.0); 4];
-        let mut r = j + 4;
-        while r < ld {
-            let row = S::load(x.add(r));
-            for c in 0..W {
-                dot[c] = dot[c].add_mul(S::load(panel.add(r + (j + c) * ld)), row);
-            }
-            r += 4;
-        }
-        let scaled = S::load(x.add(j)).mul(S::load(inverse_d.add(j)));
-        let mut value = scaled.sub(S::sums(dot));
-        let mut done = value;
-        for c in (1..W).rev() {
-            done = done.pick(value, c);
-            let row = S::load(panel.add(j + (j + c) * ld));
-            value = value.sub_mul(row, value.broadcast(c));
-        }
-        done.pick(value, 0).store(x.add(j));
-    }
-}
-
-#[inline(always)]
-pub(super) unsafe fn backward_kernel<S: Lanes>(
-    shape: Shape,
-    panel: *const f64,
-    inverse_d: *const f64,
-    x: *mut f64,
-) {
-    let (n, ld) = (shape.pivots, shape.ld());
-    // SAFETY: the slices were checked against the shape; blocks in reverse order.
-    unsafe {
-        let mut j = n / 4 * 4;
-        match n - j {
-            3 => backward_block::<S, 3>(j, ld, panel, inverse_d, x),
-            2 => backward_block::<S, 2>(j, ld, panel, inverse_d, x),
-            1 => backward_block::<S, 1>(j, ld, panel, inverse_d, x),
-            _ => {}
-        }
-        while j >= 4 {
-            j -= 4;
-            backward_block::<S, 4>(j, ld, panel, inverse_d, x);
-        }
+        wrong + last_columns::<S>(first, j, end, ld, panel, w, sign, inverse_d)
     }
 }
 

@@ -3,6 +3,8 @@
 // The only door to the instruction sets; see `kernels` for what it buys.
 #![allow(unsafe_code)]
 
+use super::kernels::factor_written_out;
+
 /// Which arithmetic the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Kernels {
@@ -64,6 +66,16 @@ impl Default for Isa {
 /// # Safety
 /// Pointers must be valid for four numbers, and the instruction set must be there.
 pub(super) trait Lanes: Copy {
+    /// Is the arithmetic so fast that strides and loops show beside it?
+    const FAST: bool;
+    /// Factors a front of a usual shape in a function of its own, where no pointer has to give way to those of the loop around it.
+    unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
+        panel: *mut f64,
+        update: *mut f64,
+        w: *mut f64,
+        sign: *const f64,
+        inverse_d: *mut f64,
+    ) -> u32;
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(p: *const f64) -> Self;
     unsafe fn store(self, p: *mut f64);
@@ -80,8 +92,12 @@ pub(super) trait Lanes: Copy {
     unsafe fn pick(self, other: Self, lane: usize) -> Self;
     /// 1 / self
     unsafe fn invert(self) -> Self;
+    /// self / b
+    unsafe fn div(self, b: Self) -> Self;
     /// self + b
     unsafe fn add(self, b: Self) -> Self;
+    /// Bit per lane that is not equal.
+    unsafe fn differs(self, b: Self) -> u32;
     /// The four sums of four vectors.
     unsafe fn sums(v: [Self; 4]) -> Self;
     /// p[0..4] += self, p[4..6] += the upper half of `tail` (which holds entries 2..6).
@@ -92,6 +108,17 @@ pub(super) trait Lanes: Copy {
 pub(super) struct Plain([f64; 4]);
 
 impl Lanes for Plain {
+    const FAST: bool = false;
+    unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
+        panel: *mut f64,
+        update: *mut f64,
+        w: *mut f64,
+        sign: *const f64,
+        inverse_d: *mut f64,
+    ) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+    }
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
         Self([x; 4])
@@ -140,8 +167,16 @@ impl Lanes for Plain {
         Self(self.0.map(|x| 1.0 / x))
     }
     #[inline(always)]
+    unsafe fn div(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] / b.0[i]))
+    }
+    #[inline(always)]
     unsafe fn add(self, b: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] + b.0[i]))
+    }
+    #[inline(always)]
+    unsafe fn differs(self, b: Self) -> u32 {
+        (0..4).map(|i| u32::from(self.0[i] != b.0[i]) << i).sum()
     }
     #[inline(always)]
     unsafe fn sums(v: [Self; 4]) -> Self {
@@ -162,7 +197,7 @@ impl Lanes for Plain {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2 {
-    use super::Lanes;
+    use super::{Lanes, factor_written_out};
     use std::arch::x86_64::*;
 
     #[derive(Clone, Copy)]
@@ -171,6 +206,30 @@ pub(super) mod avx2 {
     // SAFETY of every block below: the kernels that use `Avx2` are entered only through functions that
     // enable avx2 and fma after `Isa::detect` found them; pointers are the callers' promise.
     impl Lanes for Avx2 {
+        const FAST: bool = true;
+        #[inline(always)]
+        unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
+            panel: *mut f64,
+            update: *mut f64,
+            w: *mut f64,
+            sign: *const f64,
+            inverse_d: *mut f64,
+        ) -> u32 {
+            #[target_feature(enable = "avx2,fma")]
+            #[inline(never)]
+            unsafe fn apart<const PIVOTS: usize, const BORDER: usize>(
+                panel: *mut f64,
+                update: *mut f64,
+                w: *mut f64,
+                sign: *const f64,
+                inverse_d: *mut f64,
+            ) -> u32 {
+                // SAFETY: the caller's promise.
+                unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+            }
+            // SAFETY: see above.
+            unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+        }
         #[inline(always)]
         unsafe fn splat(x: f64) -> Self {
             // SAFETY: see above.
@@ -241,9 +300,19 @@ pub(super) mod avx2 {
             unsafe { Self(_mm256_div_pd(_mm256_set1_pd(1.0), self.0)) }
         }
         #[inline(always)]
+        unsafe fn div(self, b: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_div_pd(self.0, b.0)) }
+        }
+        #[inline(always)]
         unsafe fn add(self, b: Self) -> Self {
             // SAFETY: see above.
             Self(unsafe { _mm256_add_pd(self.0, b.0) })
+        }
+        #[inline(always)]
+        unsafe fn differs(self, b: Self) -> u32 {
+            // SAFETY: see above. Not a number differs from everything.
+            unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(self.0, b.0)) as u32 }
         }
         #[inline(always)]
         unsafe fn sums(v: [Self; 4]) -> Self {

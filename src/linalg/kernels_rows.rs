@@ -21,7 +21,8 @@ impl Six<'_> {
     }
 }
 
-/// target += downᵀ diag(weight) across: a 6 × 6 block, column-major with leading dimension `ld`.
+/// target += downᵀ diag(weight) across: a 6 × 6 block, column-major with leading dimension `ld`. Where the two are the same
+/// rows, numbers above the diagonal are left as they are in part.
 ///
 /// # Panics
 /// If a slice is too short.
@@ -31,7 +32,33 @@ pub fn fold_six(isa: Isa, down: Six<'_>, across: Six<'_>, weight: &[f64], target
     let (a, b, stride) = (down.numbers.as_ptr(), across.numbers.as_ptr(), down.stride);
     assert!(across.stride == stride);
     let (weight, target) = (weight.as_ptr(), target.as_mut_ptr());
+    if a == b {
+        return dispatch!(isa, fold_lower_kernel(rows: usize, stride: usize, a: *const f64, weight: *const f64, target: *mut f64, ld: usize));
+    }
     dispatch!(isa, fold_kernel(rows: usize, stride: usize, a: *const f64, b: *const f64, weight: *const f64, target: *mut f64, ld: usize));
+}
+
+/// C + D of rows and its inverse: `regular` = C + D, infinite where `tight` is not zero, `weight` = 1/`regular`. Sets the bit of
+/// every row whose number changed in `changed`, 64 rows a word. Is any row tight?
+///
+/// # Panics
+/// If a slice is too short.
+pub fn renew_weights(
+    isa: Isa,
+    compliance: &[f64],
+    diagonal: Option<&[f64]>,
+    tight: &[u8],
+    regular: &mut [f64],
+    weight: &mut [f64],
+    changed: &mut [u64],
+) -> bool {
+    let rows = regular.len();
+    assert!(compliance.len() >= rows && tight.len() >= rows && weight.len() >= rows);
+    assert!(diagonal.is_none_or(|d| d.len() >= rows) && changed.len() >= rows.div_ceil(64));
+    let (c, tight) = (compliance.as_ptr(), tight.as_ptr());
+    let d = diagonal.map_or(std::ptr::null(), <[f64]>::as_ptr);
+    let (regular, weight, changed) = (regular.as_mut_ptr(), weight.as_mut_ptr(), changed.as_mut_ptr());
+    dispatch!(isa, renew_kernel(rows: usize, c: *const f64, d: *const f64, tight: *const u8, regular: *mut f64, weight: *mut f64, changed: *mut u64) -> bool)
 }
 
 /// out −= J x for the six numbers x of one body, one row after another.
@@ -85,7 +112,7 @@ pub fn place_below(j: Six<'_>, rows: usize, target: &mut [f64], ld: usize) {
 }
 
 #[inline(always)]
-unsafe fn fold_kernel<S: Lanes>(
+pub(super) unsafe fn fold_kernel<S: Lanes>(
     rows: usize,
     stride: usize,
     a: *const f64,
@@ -113,6 +140,102 @@ unsafe fn fold_kernel<S: Lanes>(
             column[0].add_to_six(column[1], target.add(c * ld));
         }
     }
+}
+
+/// The lower triangle: columns from the third on need the second vector only.
+#[inline(always)]
+pub(super) unsafe fn fold_lower_kernel<S: Lanes>(
+    rows: usize,
+    stride: usize,
+    a: *const f64,
+    weight: *const f64,
+    target: *mut f64,
+    ld: usize,
+) {
+    // SAFETY: as for `fold_kernel`.
+    unsafe {
+        let mut first = [S::splat(0.0); 2];
+        let mut sum = [S::splat(0.0); 6];
+        for r in 0..rows {
+            let w = S::splat(*weight.add(r));
+            let p = a.add(r * stride);
+            let head = S::load(p).mul(w);
+            let tail = S::load(p.add(2)).mul(w);
+            for c in 0..6 {
+                let scale = S::splat(*p.add(c));
+                if c < 2 {
+                    first[c] = first[c].add_mul(head, scale);
+                }
+                sum[c] = sum[c].add_mul(tail, scale);
+            }
+        }
+        for c in 0..2 {
+            first[c].add_to_six(sum[c], target.add(c * ld));
+        }
+        for c in 2..6 {
+            let p = target.add(c * ld + 2);
+            S::load(p).add(sum[c]).store(p);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn renew_kernel<S: Lanes>(
+    rows: usize,
+    c: *const f64,
+    d: *const f64,
+    tight: *const u8,
+    regular: *mut f64,
+    weight: *mut f64,
+    changed: *mut u64,
+) -> bool {
+    let mut any = 0u32;
+    // SAFETY: `rows` numbers at every pointer (`d` may be null), a bit per row at `changed`; whole fours first, 64 is a multiple
+    // of four.
+    unsafe {
+        let whole = rows / 4 * 4;
+        for word in 0..rows.div_ceil(64) {
+            let mut bits = 0u64;
+            let end = (64 * word + 64).min(whole);
+            let mut r = 64 * word;
+            while r < end {
+                let mut new = S::load(c.add(r));
+                if !d.is_null() {
+                    new = new.add(S::load(d.add(r)));
+                }
+                let four = tight.add(r).cast::<u32>().read_unaligned();
+                if four != 0 {
+                    any |= four;
+                    let mut lanes = new.lanes();
+                    for (k, lane) in lanes.iter_mut().enumerate() {
+                        *lane = if *tight.add(r + k) == 0 { *lane } else { f64::INFINITY };
+                    }
+                    new = S::load(lanes.as_ptr());
+                }
+                let mask = new.differs(S::load(regular.add(r)));
+                if mask != 0 {
+                    bits |= u64::from(mask) << (r % 64);
+                    new.store(regular.add(r));
+                    new.invert().store(weight.add(r));
+                }
+                r += 4;
+            }
+            while r < rows && r < 64 * word + 64 {
+                let d = if d.is_null() { 0.0 } else { *d.add(r) };
+                let free = *tight.add(r) == 0;
+                any |= u32::from(!free);
+                let new = if free { *c.add(r) + d } else { f64::INFINITY };
+                if new != *regular.add(r) {
+                    bits |= 1 << (r % 64);
+                    *regular.add(r) = new;
+                    *weight.add(r) = 1.0 / new;
+                }
+                r += 1;
+            }
+            *changed.add(word) = bits;
+        }
+    }
+    any != 0
 }
 
 #[inline(always)]

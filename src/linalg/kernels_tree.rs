@@ -6,53 +6,69 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
-use super::kernels::{Shape, backward_kernel, forward_kernel};
+use super::kernels::{Shape, backward_kernel, forward_kernel, specialise};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::symbolic::{NONE, Run, Symbolic};
 
 /// A front and its way to its parent, checked.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    shape: Shape,
-    panel: usize,
-    pivot: usize,
-    local: usize,
+pub(super) struct Step {
+    pub(super) shape: Shape,
+    pub(super) panel: usize,
+    pub(super) pivot: usize,
+    pub(super) local: usize,
     /// Local vector of the parent, or `usize::MAX`.
-    parent: usize,
-    runs: (usize, usize),
+    pub(super) parent: usize,
+    pub(super) runs: (usize, usize),
+    pub(super) update: usize,
+    pub(super) children: (usize, usize),
 }
 
-/// The plan of substitution. Can only be made by [`Tree::new`], which checks it.
+/// The plan of factorization and substitution. Can only be made by [`Tree::new`], which checks it.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    steps: Vec<Step>,
-    runs: Vec<Run>,
-    panels: usize,
-    pivots: usize,
-    locals: usize,
+    pub(super) steps: Vec<Step>,
+    pub(super) runs: Vec<Run>,
+    pub(super) children: Vec<u32>,
+    pub(super) panels: usize,
+    pub(super) updates: usize,
+    pub(super) pivots: usize,
+    pub(super) locals: usize,
+    pub(super) scratch: usize,
+    /// Are steps front numbers, as children are?
+    pub(super) whole: bool,
 }
 
 impl Tree {
-    /// Takes what substitution needs of a plan.
+    /// Takes what the kernels need of a plan.
     ///
     /// # Panics
-    /// If a front or a run leaves its storage, or a parent comes before its child.
+    /// If a front or a run leaves its storage, a parent comes before its child, or runs are out of order.
     pub fn new(plan: &Symbolic) -> Self {
-        Self::part(plan, |_| true)
+        Self { whole: true, ..Self::part(plan, |_| true) }
     }
 
-    /// Only the fronts that are `wanted`. Numbers pass between them and to parents that are not, for whoever goes on there.
+    /// Only the fronts that are `wanted`, for substitution. Numbers pass between them and to parents that are not, for whoever goes
+    /// on there.
     ///
     /// # Panics
     /// As [`new`](Self::new).
     pub fn part(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
-        let mut tree =
-            Self { panels: plan.panels, pivots: plan.pivots, locals: plan.locals, ..Self::default() };
+        let mut tree = Self {
+            panels: plan.panels,
+            updates: plan.updates,
+            pivots: plan.pivots,
+            locals: plan.locals,
+            scratch: plan.scratch,
+            ..Self::default()
+        };
         for (f, front) in plan.fronts.iter().enumerate().filter(|(f, _)| wanted(*f)) {
             let shape = front.shape;
             assert!(front.panel + shape.panel_len() <= tree.panels, "front without a panel");
             assert!(front.pivot + shape.border_at() <= tree.pivots, "front without pivots");
             assert!(front.local + shape.ld() <= tree.locals, "front without a local vector");
+            assert!(front.update + shape.update_len() <= tree.updates, "front without an update matrix");
+            assert!(shape.scratch_len() <= tree.scratch, "front without work space");
             let begin = tree.runs.len();
             let mut parent = usize::MAX;
             if front.parent != NONE {
@@ -60,16 +76,26 @@ impl Tree {
                 let above = &plan.fronts[front.parent as usize];
                 parent = above.local;
                 assert!(parent >= front.local + shape.ld(), "local vectors overlap");
+                assert!(above.update >= front.update + shape.update_len(), "update matrices overlap");
                 for run in plan.runs(front) {
-                    assert!((run.child + run.rows) as usize <= shape.ldu(), "run outside of its child");
+                    assert!((run.child + run.rows) as usize <= shape.border, "run outside of its child");
                     assert!(
                         (run.parent + run.rows) as usize <= above.shape.ld(),
                         "run outside of its parent"
                     );
                 }
+                let ascending = plan.runs(front).windows(2).all(|w| w[0].parent + w[0].rows <= w[1].parent);
+                assert!(ascending, "runs in the order of their parent");
                 tree.runs.extend_from_slice(plan.runs(front));
             }
             let runs = (begin, tree.runs.len());
+            let children = plan.children(front);
+            assert!(
+                children.iter().all(|&c| plan.fronts[c as usize].parent == f as u32),
+                "children of another"
+            );
+            let first = tree.children.len();
+            tree.children.extend_from_slice(children);
             tree.steps.push(Step {
                 shape,
                 panel: front.panel,
@@ -77,6 +103,8 @@ impl Tree {
                 local: front.local,
                 parent,
                 runs,
+                update: front.update,
+                children: (first, tree.children.len()),
             });
         }
         tree
@@ -105,33 +133,6 @@ pub fn backward_tree(isa: Isa, tree: &Tree, panels: &[f64], inverse_d: &[f64], x
     dispatch!(isa, backward_tree_kernel(tree: &Tree, panels: *const f64, inverse_d: *const f64, x: *mut f64));
 }
 
-/// Adds the update matrix of a child to the panel and the update matrix of its parent.
-///
-/// # Panics
-/// If a run leaves a matrix, or a slice is shorter than its shape asks for.
-pub fn extend_add(
-    isa: Isa,
-    runs: &[Run],
-    child: Shape,
-    from: &[f64],
-    parent: Shape,
-    panel: &mut [f64],
-    update: &mut [f64],
-) {
-    assert!(from.len() >= child.update_len());
-    assert!(panel.len() >= parent.panel_len() && update.len() >= parent.update_len());
-    for run in runs {
-        assert!(
-            (run.child + run.rows) as usize <= child.border
-                && (run.parent + run.rows) as usize <= parent.ld()
-        );
-    }
-    let ascending = runs.windows(2).all(|w| w[0].parent + w[0].rows <= w[1].parent);
-    assert!(ascending, "runs in the order of their parent");
-    let (from, panel, update) = (from.as_ptr(), panel.as_mut_ptr(), update.as_mut_ptr());
-    dispatch!(isa, extend_add_kernel(runs: &[Run], child: Shape, from: *const f64, parent: Shape, panel: *mut f64, update: *mut f64));
-}
-
 #[inline(always)]
 unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
     for step in &tree.steps {
@@ -141,7 +142,8 @@ unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut
         // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
         unsafe {
             let own = x.add(step.local);
-            forward_kernel::<S>(step.shape, panels.add(step.panel), own);
+            let (shape, panel) = (step.shape, panels.add(step.panel));
+            specialise!(S, shape, forward_kernel::<S>(shape, panel, own));
             let border = own.add(step.shape.border_at());
             for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
                 let to = x.add(step.parent + run.parent as usize);
@@ -170,13 +172,14 @@ unsafe fn backward_tree_kernel<S: Lanes>(
                 let from = x.add(step.parent + run.parent as usize);
                 copy_run::<S>(from, border.add(run.child as usize), run.rows as usize);
             }
-            backward_kernel::<S>(step.shape, panels.add(step.panel), inverse_d.add(step.pivot), own);
+            let (shape, panel, inverse) = (step.shape, panels.add(step.panel), inverse_d.add(step.pivot));
+            specialise!(S, shape, backward_kernel::<S>(shape, panel, inverse, own));
         }
     }
 }
 
 #[inline(always)]
-unsafe fn extend_add_kernel<S: Lanes>(
+pub(super) unsafe fn extend_add_kernel<S: Lanes>(
     runs: &[Run],
     child: Shape,
     from: *const f64,
@@ -197,8 +200,11 @@ unsafe fn extend_add_kernel<S: Lanes>(
                 } else {
                     (update.add((p - border) * ldu), border)
                 };
+                // From a multiple of four on: what lies above the diagonal is not read.
+                let above = if p < border { column % 4 } else { (column % 4).min(p - border) };
                 let own = across.rows as usize - column;
-                add_run::<S>(source.add(across.child as usize + column), target.add(p - shift), own);
+                let first = across.child as usize + column - above;
+                add_run::<S>(source.add(first), target.add(p - shift - above), own + above);
                 for down in runs.get_unchecked(k + 1..) {
                     let to = target.add(down.parent as usize - shift);
                     add_run::<S>(source.add(down.child as usize), to, down.rows as usize);
@@ -208,36 +214,45 @@ unsafe fn extend_add_kernel<S: Lanes>(
     }
 }
 
-/// to += from
+/// to += from. Written out up to twelve: a loop would be unrolled for long vectors, which these seldom are.
 #[inline(always)]
 unsafe fn add_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
-    let mut i = 0;
     // SAFETY: n numbers at both.
     unsafe {
-        while i + 4 <= n {
-            S::load(to.add(i)).add(S::load(from.add(i))).store(to.add(i));
-            i += 4;
-        }
-        while i < n {
-            *to.add(i) += *from.add(i);
-            i += 1;
-        }
+        let four = |i: usize| S::load(to.add(i)).add(S::load(from.add(i))).store(to.add(i));
+        by_fours(n, four, |i| *to.add(i) += *from.add(i));
     }
 }
 
 /// to = from
 #[inline(always)]
 unsafe fn copy_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
-    let mut i = 0;
     // SAFETY: n numbers at both.
-    unsafe {
-        while i + 4 <= n {
-            S::load(from.add(i)).store(to.add(i));
-            i += 4;
+    unsafe { by_fours(n, |i| S::load(from.add(i)).store(to.add(i)), |i| *to.add(i) = *from.add(i)) }
+}
+
+#[inline(always)]
+fn by_fours(n: usize, four: impl Fn(usize), one: impl Fn(usize)) {
+    if n >= 4 {
+        four(0);
+        if n >= 8 {
+            four(4);
+            if n >= 12 {
+                four(8);
+                let mut i = 12;
+                while i + 4 <= n {
+                    four(i);
+                    i += 4;
+                }
+            }
         }
-        while i < n {
-            *to.add(i) = *from.add(i);
-            i += 1;
-        }
+    }
+    let whole = n & !3;
+    if n & 2 != 0 {
+        one(whole);
+        one(whole + 1);
+    }
+    if n & 1 != 0 {
+        one(n - 1);
     }
 }

@@ -4,14 +4,18 @@
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
 //! own storage only and reads its children's; the result does not depend on who computes it when.
 
-use super::kernels::{self, Isa, Kernels, Shape, Tree};
-use super::symbolic::{Front, NONE, Symbolic};
+use super::kernels::{self, Isa, KEEP, Kernels, Numbers, Shape, Storage, Tree, Varying};
+use super::symbolic::{NONE, Symbolic};
 
-/// Writes the original entries of fronts.
+/// Writes the entries of fronts that stay as they are until everything is factored anew.
 pub trait Assemble {
-    /// Adds the entries of front `front` and sets the signs of its pivots (+1, −1, or 0 to take a pivot out).
+    /// Writes the entries of front `front` in columns of its pivots, and sets their signs (+1, −1).
     fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>);
 }
+
+/// Numbers of a panel up to which its fixed entries are kept beside it: copying them back is a tenth of placing them anew, in
+/// large panels they are few.
+const KEPT: usize = 1024;
 
 /// A front being assembled: columns by local row number.
 pub struct FrontMut<'a> {
@@ -20,23 +24,15 @@ pub struct FrontMut<'a> {
     /// Sign per pivot.
     pub sign: &'a mut [f64],
     panel: &'a mut [f64],
-    update: &'a mut [f64],
 }
 
 impl FrontMut<'_> {
-    /// The numbers from (local row, local column) on, and the leading dimension. Rows of the pivot part are out of reach
-    /// for border columns: put an entry into the column that is eliminated first. What is written above the
-    /// diagonal is not read.
+    /// The numbers from (local row, local column of a pivot) on, and the leading dimension. An entry goes into the column that is
+    /// eliminated first. What is written above the diagonal is not read.
     #[inline]
     pub fn block(&mut self, row: usize, column: usize) -> (&mut [f64], usize) {
-        let border = self.shape.border_at();
-        if column < border {
-            let ld = self.shape.ld();
-            (&mut self.panel[column * ld + row..], ld)
-        } else {
-            let ldu = self.shape.ldu();
-            (&mut self.update[(column - border) * ldu + row - border..], ldu)
-        }
+        let ld = self.shape.ld();
+        (&mut self.panel[column * ld + row..], ld)
     }
 }
 
@@ -53,6 +49,13 @@ pub struct Multifrontal {
     inverse_d: Vec<f64>,
     scratch: Vec<f64>,
     dirty: Vec<bool>,
+    /// Fixed entries of small panels, where they begin ([`KEEP`] for large ones), and whether they are known.
+    fixed: Vec<f64>,
+    fixed_at: Vec<usize>,
+    known: Vec<bool>,
+    varying: Varying,
+    /// Fronts to be factored in one call.
+    batch: Vec<(u32, usize)>,
 }
 
 impl Multifrontal {
@@ -67,7 +70,10 @@ impl Multifrontal {
     }
 
     /// Takes a new plan; storage grows if it must, and everything is to be factored.
-    pub fn plan(&mut self, symbolic: Symbolic) {
+    pub fn plan(&mut self, symbolic: Symbolic, varying: Varying) {
+        self.batch.clear();
+        self.batch.reserve(symbolic.fronts.len());
+        self.varying = varying;
         grow(&mut self.panels, symbolic.panels);
         grow(&mut self.updates, symbolic.updates);
         grow(&mut self.sign, symbolic.pivots);
@@ -77,6 +83,16 @@ impl Multifrontal {
         grow(&mut self.scratch, symbolic.scratch);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
+        self.known.clear();
+        self.known.resize(symbolic.fronts.len(), false);
+        self.fixed_at.clear();
+        let mut kept = 0;
+        for front in &symbolic.fronts {
+            let n = front.shape.panel_len();
+            self.fixed_at.push(if n <= KEPT { kept } else { KEEP });
+            kept += if n <= KEPT { n } else { 0 };
+        }
+        grow(&mut self.fixed, kept);
         self.tree = Tree::new(&symbolic);
         self.symbolic = symbolic;
     }
@@ -84,6 +100,7 @@ impl Multifrontal {
     /// Everything is to be factored anew.
     pub fn touch_all(&mut self) {
         self.dirty.fill(true);
+        self.known.fill(false);
     }
 
     /// The entries of one front changed.
@@ -92,48 +109,59 @@ impl Multifrontal {
         self.dirty[front as usize] = true;
     }
 
+    /// Where varying entries go.
+    pub fn varying(&self) -> &Varying {
+        &self.varying
+    }
+
     /// Factors the touched fronts and their root paths. Returns fronts, operations and wrong signs.
-    pub fn factor(&mut self, assembler: &mut impl Assemble) -> (usize, u64, u32) {
+    pub fn factor(&mut self, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> (usize, u64, u32) {
         let (mut count, mut flops, mut wrong) = (0, 0, 0);
         for f in 0..self.symbolic.fronts.len() {
             if !self.dirty[f] {
                 continue;
             }
             self.dirty[f] = false;
-            let front = self.symbolic.fronts[f];
+            let front = &self.symbolic.fronts[f];
             if front.parent != NONE {
                 self.dirty[front.parent as usize] = true;
             }
-            wrong += self.factor_front(f, &front, assembler);
             count += 1;
             flops += front.shape.flops();
+            let at = self.fixed_at[f];
+            if at == KEEP || !self.known[f] {
+                self.place_fixed(f, assembler);
+            }
+            self.batch.push((f as u32, at));
+            if at == KEEP {
+                // A large panel is eliminated while it is in the cache.
+                wrong += self.factor_batch(numbers);
+            }
         }
+        wrong += self.factor_batch(numbers);
         (count, flops, wrong)
     }
 
-    fn factor_front(&mut self, f: usize, front: &Front, assembler: &mut impl Assemble) -> u32 {
-        let shape = front.shape;
-        let (children, rest) = self.updates.split_at_mut(front.update);
-        let update = &mut rest[..shape.update_len()];
-        let panel = &mut self.panels[front.panel..front.panel + shape.panel_len()];
-        update.fill(0.0);
+    /// Fixed entries of a front: beside the panel if it is small, else into it.
+    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble) {
+        let front = &self.symbolic.fronts[f];
+        let (shape, n) = (front.shape, front.shape.panel_len());
+        let panel = match self.fixed_at[f] {
+            KEEP => &mut self.panels[front.panel..front.panel + n],
+            at => &mut self.fixed[at..at + n],
+        };
+        self.known[f] = true;
         panel.fill(0.0);
         let sign = &mut self.sign[front.pivot..front.pivot + shape.pivots];
-        assembler.assemble(f, &mut FrontMut { shape, sign, panel, update });
-        for &child in self.symbolic.children(front) {
-            let child = &self.symbolic.fronts[child as usize];
-            let from = &children[child.update..child.update + child.shape.update_len()];
-            kernels::extend_add(self.isa, self.symbolic.runs(child), child.shape, from, shape, panel, update);
-        }
-        kernels::factor_front(
-            self.isa,
-            shape,
-            panel,
-            update,
-            &mut self.scratch,
-            &self.sign[front.pivot..],
-            &mut self.inverse_d[front.pivot..front.pivot + shape.border_at()],
-        )
+        assembler.assemble(f, &mut FrontMut { shape, sign, panel });
+    }
+
+    fn factor_batch(&mut self, numbers: Numbers<'_>) -> u32 {
+        let Self { isa, tree, varying, fixed, batch, panels, updates, sign, inverse_d, scratch, .. } = self;
+        let storage = Storage { panels, updates, sign, inverse_d, scratch };
+        let wrong = kernels::factor_fronts(*isa, tree, varying, numbers, fixed, batch, storage);
+        batch.clear();
+        wrong
     }
 
     /// Solves in place. `x` holds the local vectors of all fronts (`symbolic.locals` numbers): the right-hand side at

@@ -2,7 +2,7 @@
 
 use super::dissection;
 use super::graph::{BlockGraph, NodeKind};
-use super::kernels::{self, Isa, Kernels, Shape, Six};
+use super::kernels::{self, Isa, Kernels, Numbers, Shape, Six, Varying};
 use super::multifrontal::{Assemble, FrontMut, Multifrontal};
 use super::ordering::{MinDegree, OrderingKind};
 use super::symbolic::{Layout, NONE, Symbolic};
@@ -90,6 +90,10 @@ fn six_number_kernels_agree_with_loops() {
             let x = vector(6, &mut random);
             let mut block = vec![0.0; 42];
             kernels::fold_six(isa, six, six, &weight, &mut block, 7);
+            let other = vector(stride * rows + 6, &mut random);
+            let mut full = vec![0.0; 42];
+            let across = Six { numbers: &other, stride };
+            kernels::fold_six(isa, six, across, &weight, &mut full, 7);
             let mut out = weight.clone();
             kernels::subtract_six_times(isa, six, &x, &mut out);
             let mut q = x.clone();
@@ -99,8 +103,12 @@ fn six_number_kernels_agree_with_loops() {
                 close(&[q[c]], &[expected], 1e-13);
                 for r in 0..6 {
                     let sum: f64 = (0..rows).map(|k| weight[k] * j(k, r) * j(k, c)).sum();
+                    let beside: f64 = (0..rows).map(|k| weight[k] * j(k, r) * other[k * stride + c]).sum();
                     // Eleven products of numbers below 4: round-off far below 1e-13.
-                    close(&[block[7 * c + r]], &[sum], 1e-13);
+                    close(&[full[7 * c + r]], &[beside], 1e-13);
+                    if r >= c {
+                        close(&[block[7 * c + r]], &[sum], 1e-13);
+                    }
                 }
             }
             for r in 0..rows {
@@ -232,8 +240,8 @@ fn fronts_give_the_dense_solution() {
             let plan = Symbolic::build(&graph, &order, layout);
             let mut dense = Dense::new(&graph, &plan, &mut random);
             let mut factor = Multifrontal::new(Kernels::Auto);
-            factor.plan(plan.clone());
-            assert_eq!(factor.factor(&mut dense).2, 0);
+            factor.plan(plan.clone(), Varying::none(&plan));
+            assert_eq!(factor.factor(&mut dense, Numbers::default()).2, 0);
             let mut x = vec![0.0; plan.locals];
             let mut exact = vec![0.0; dense.start[nodes]];
             let at = |node: usize| {
@@ -275,8 +283,8 @@ fn fronts_agree_with_faers_dense_solution() {
         let plan = Symbolic::build(&graph, &order, Layout::Sequence);
         let mut dense = Dense::new(&graph, &plan, &mut random);
         let mut factor = Multifrontal::new(Kernels::Auto);
-        factor.plan(plan.clone());
-        assert_eq!(factor.factor(&mut dense).2, 0);
+        factor.plan(plan.clone(), Varying::none(&plan));
+        assert_eq!(factor.factor(&mut dense, Numbers::default()).2, 0);
         let inside = |node: usize| graph.kind[node] != NodeKind::Interface;
         let rows: Vec<usize> = (0..nodes)
             .filter(|&node| inside(node))

@@ -47,7 +47,7 @@ pub use problem::{MatrixProblem, RowBlock, RowKind, RowProblem};
 pub use row_solver::RowSolver;
 
 /// Where a row stands in the index set (000 eq. 12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, bytemuck::NoUninit)]
 #[repr(u8)]
 pub enum Label {
     /// lo < λ < hi, w = 0.

@@ -6,10 +6,10 @@
 //! rows in focus and of their bodies, with all that is above them. On a net of 600 links under a truck that is a
 //! tenth of the fronts.
 
-use super::plan::{Group, Plan};
+use super::MixedSystem;
+use super::plan::Plan;
 use super::solve::{add_scaled, for_each_six};
-use super::{MixedSystem, update_regular};
-use crate::linalg::kernels::{self, Tree};
+use crate::linalg::kernels::{self, Group, Tree};
 use crate::linalg::symbolic::NONE;
 use crate::solver::{Label, RowBlock, RowProblem};
 use std::ops::Range;
@@ -19,8 +19,8 @@ use std::ops::Range;
 pub struct Focus {
     /// Which rows.
     mask: Vec<bool>,
-    /// Items with such rows, by number.
-    items: Vec<u32>,
+    /// The same, by number.
+    list: Vec<u32>,
     /// Blocks with such rows.
     blocks: Vec<RowBlock>,
     /// Folded groups with such rows.
@@ -68,20 +68,20 @@ impl MixedSystem {
         let focus = &mut self.focus;
         focus.mask.clear();
         focus.mask.extend_from_slice(rows);
-        let items = plan.items.iter().enumerate().filter(|(_, i)| any(i.row, i.rows));
-        focus.items.clear();
-        focus.items.extend(items.map(|(k, _)| k as u32));
+        focus.list.clear();
+        focus.list.extend((0..rows.len() as u32).filter(|&row| rows[row as usize]));
         focus.blocks.clear();
         focus.blocks.extend(problem.blocks.iter().filter(|b| any(b.row, b.rows)));
         focus.groups.clear();
-        focus.groups.extend(plan.groups.all().iter().filter(|g| any(g.row, g.rows)));
+        focus.groups.extend(self.factor.varying().groups().iter().filter(|g| any(g.row, g.rows)));
         focus.multipliers.clear();
         let at = plan.row_at.iter().enumerate().filter(|&(row, &at)| rows[row] && at != NONE);
         focus.multipliers.extend(at.map(|(row, &at)| (row as u32, at)));
 
         let mut branch = vec![false; symbolic.fronts.len()];
-        for &item in &focus.items {
-            branch[plan.items[item as usize].front as usize] = true;
+        let fronts = focus.list.iter().map(|&row| plan.row_front[row as usize]);
+        for front in fronts.filter(|&front| front != NONE) {
+            branch[front as usize] = true;
         }
         for body in focus.blocks.iter().flat_map(|block| problem.bodies_of(block)) {
             branch[symbolic.node_front[*body as usize] as usize] = true;
@@ -119,8 +119,7 @@ impl MixedSystem {
             for ((r, d), focused) in work.pivot_lambda.iter_mut().zip(&problem.d).zip(&focus.mask) {
                 *r = if *focused { 0.0 } else { -d };
             }
-            let into = (&mut focus.still[..], &mut work.rows[..]);
-            self.fill(plan, problem, &work.pivot_v, &work.pivot_lambda, into);
+            self.fill(plan, problem, &work.pivot_v, &work.pivot_lambda, &mut focus.still);
             self.factor.forward_in(&focus.rest, &mut focus.still);
         }
         (self.work, self.focus) = (work, focus);
@@ -130,19 +129,17 @@ impl MixedSystem {
     pub fn factor_in_focus(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
         let Some(plan) = self.plan.as_deref() else { return };
         let mut tight = false;
-        for &item in &self.focus.items {
-            let item = &plan.items[item as usize];
-            let range = item.row as usize..(item.row + item.rows) as usize;
-            let d = diagonal.map(|d| &d[range.clone()]);
-            let regular = &mut self.regular[range.clone()];
-            let (changed, some_tight) =
-                update_regular(&problem.compliance[range.clone()], &labels[range.clone()], d, regular);
-            tight |= some_tight;
-            if changed {
-                for (w, c) in self.weight[range.clone()].iter_mut().zip(&self.regular[range]) {
-                    *w = 1.0 / c;
+        for row in self.focus.list.iter().map(|&row| row as usize) {
+            let free = labels[row] == Label::Free;
+            tight |= !free;
+            let c = problem.compliance[row] + diagonal.map_or(0.0, |d| d[row]);
+            let c = if free { c } else { f64::INFINITY };
+            if c != self.regular[row] {
+                self.regular[row] = c;
+                self.weight[row] = 1.0 / c;
+                if plan.row_front[row] != NONE {
+                    self.factor.touch(plan.row_front[row]);
                 }
-                self.factor.touch(item.front);
             }
         }
         self.any_tight = tight;

@@ -26,7 +26,9 @@ pub use interface::InterfaceRows;
 
 use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
+use crate::linalg::kernels::{self, Numbers};
 use crate::linalg::ordering::MinDegree;
+use crate::linalg::symbolic::NONE;
 use assembly::Assembler;
 use focus::Focus;
 use plan::Plan;
@@ -69,6 +71,8 @@ pub struct MixedSystem {
     /// 1/(C+D) per row, 0 for tight rows.
     weight: Vec<f64>,
     any_tight: bool,
+    /// A bit per row whose C+D changed with the last factorization.
+    changed: Vec<u64>,
     schur: Vec<f64>,
     focus: Focus,
     work: solve::Work,
@@ -103,15 +107,17 @@ impl MixedSystem {
     }
 
     fn analyse(&mut self, problem: &RowProblem, interface: &InterfaceRows) {
-        let (plan, symbolic) = Plan::build(problem, interface, self.options.ordering, &mut self.ordering);
-        self.factor.plan(symbolic);
+        let (plan, symbolic, varying) =
+            Plan::build(problem, interface, self.options.ordering, &mut self.ordering);
+        self.factor.plan(symbolic, varying);
         self.interface.clone_from(interface);
         self.regular.resize(problem.rows(), f64::NAN);
         self.weight.resize(problem.rows(), 0.0);
+        self.changed.resize(problem.rows().div_ceil(64), 0);
         let m = interface.rows();
         self.schur.clear();
         self.schur.resize(m * m, 0.0);
-        self.work.reserve(problem, self.factor.symbolic.locals, plan.most_rows);
+        self.work.reserve(problem, self.factor.symbolic.locals);
         self.focus.clear();
         self.plan = Some(Box::new(plan));
     }
@@ -132,40 +138,35 @@ impl MixedSystem {
         };
         let rows = self.weight.len();
         assert!(labels.len() == rows && diagonal.is_none_or(|d| d.len() == rows));
-        let mut tight = false;
-        for item in &plan.items {
-            let range = item.row as usize..(item.row + item.rows) as usize;
-            let d = diagonal.map(|d| &d[range.clone()]);
-            let (changed, some_tight) = update_regular(
-                &problem.compliance[range.clone()],
-                &labels[range.clone()],
-                d,
-                &mut self.regular[range.clone()],
-            );
-            tight |= some_tight;
-            if changed {
-                for (w, c) in self.weight[range.clone()].iter_mut().zip(&self.regular[range]) {
-                    *w = 1.0 / c;
+        let isa = self.factor.isa();
+        self.any_tight = kernels::renew_weights(
+            isa,
+            &problem.compliance,
+            diagonal,
+            bytemuck::cast_slice(labels),
+            &mut self.regular,
+            &mut self.weight,
+            &mut self.changed,
+        );
+        for (word, &bits) in self.changed.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let row = 64 * word + bits.trailing_zeros() as usize;
+                if plan.row_front[row] != NONE {
+                    self.factor.touch(plan.row_front[row]);
                 }
-                self.factor.touch(item.front);
+                bits &= bits - 1;
             }
         }
-        self.any_tight = tight;
         self.factor_touched(problem)
     }
 
     /// Factors the fronts whose numbers have changed, and what is above them.
     fn factor_touched(&mut self, problem: &RowProblem) -> FactorStats {
         let Some(plan) = self.plan.as_deref() else { return FactorStats::default() };
-        let isa = self.factor.isa();
-        let (refactored, flops, regularised) = self.factor.factor(&mut Assembler {
-            plan,
-            problem,
-            interface: &self.interface,
-            regular: &self.regular,
-            weight: &self.weight,
-            isa,
-        });
+        let mut assembler = Assembler { plan, problem, interface: &self.interface };
+        let numbers = Numbers { jacobian: &problem.jacobian, regular: &self.regular, weight: &self.weight };
+        let (refactored, flops, regularised) = self.factor.factor(&mut assembler, numbers);
         FactorStats { fronts: self.factor.symbolic.fronts.len(), refactored, flops, regularised }
     }
 
@@ -194,24 +195,4 @@ impl MixedSystem {
     pub fn isa(&self) -> crate::linalg::Isa {
         self.factor.isa()
     }
-}
-
-/// C + D of free rows, infinity for tight ones. Did a number change, is any row tight?
-#[inline]
-fn update_regular(
-    compliance: &[f64],
-    labels: &[Label],
-    diagonal: Option<&[f64]>,
-    regular: &mut [f64],
-) -> (bool, bool) {
-    let (mut changed, mut tight) = (false, false);
-    for r in 0..regular.len() {
-        let c = compliance[r] + diagonal.map_or(0.0, |d| d[r]);
-        let free = labels[r] == Label::Free;
-        let c = if free { c } else { f64::INFINITY };
-        tight |= !free;
-        changed |= regular[r].to_bits() != c.to_bits();
-        regular[r] = c;
-    }
-    (changed, tight)
 }

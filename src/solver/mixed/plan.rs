@@ -3,35 +3,10 @@
 use super::InterfaceRows;
 use crate::linalg::dissection;
 use crate::linalg::graph::{BlockGraph, NodeKind};
+use crate::linalg::kernels::{Group, PivotRows, Place, Sides, Varying};
 use crate::linalg::ordering::{MinDegree, OrderingKind};
 use crate::linalg::symbolic::{Layout, NONE, Symbolic};
 use crate::solver::{RowBlock, RowProblem};
-
-/// Neighbouring folding blocks on the same bodies, which are folded in one product.
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    /// First row.
-    pub row: u32,
-    /// Number of rows.
-    pub rows: u32,
-    /// First Jacobian number.
-    pub entry: u32,
-    /// Number of bodies.
-    pub bodies: u32,
-    /// First entry in [`Plan::places`].
-    pub place: u32,
-    /// First entry in the problem's list of bodies.
-    pub body: u32,
-}
-
-/// A body of a group: its place in the row, and its local row in the front. Ascending by local row.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Place among the bodies of the block.
-    pub column: u32,
-    /// Local row in the front.
-    pub local: u32,
-}
 
 /// A Jacobian block that stays in the matrix.
 #[derive(Clone, Copy, Debug)]
@@ -50,26 +25,6 @@ pub struct Coupling {
     pub interface: bool,
 }
 
-/// Rows that one front depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct Item {
-    /// First row.
-    pub row: u32,
-    /// Number of rows.
-    pub rows: u32,
-    /// The front.
-    pub front: u32,
-}
-
-/// A node that a front eliminates.
-#[derive(Clone, Copy, Debug)]
-pub enum Pivot {
-    /// A body and its mass block.
-    Body(u32),
-    /// Rows of a multiplier: first row and number.
-    Rows(u32, u32),
-}
-
 /// Lists of items per front, one after another.
 #[derive(Clone, Debug)]
 pub struct Lists<T> {
@@ -84,11 +39,6 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T: Copy> Lists<T> {
-    /// All items.
-    pub fn all(&self) -> &[T] {
-        &self.items
-    }
-
     /// The items of a front.
     pub fn of(&self, front: usize) -> &[T] {
         &self.items[self.start[front] as usize..self.start[front + 1] as usize]
@@ -110,22 +60,18 @@ impl<T: Copy> Lists<T> {
 /// The plan of a topology.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Pivots of each front.
-    pub pivots: Lists<Pivot>,
+    /// Bodies that each front eliminates, with their local rows.
+    pub pivot_bodies: Lists<(u32, u32)>,
     /// Couplings of each front.
     pub couplings: Lists<Coupling>,
-    /// Folding groups of each front.
-    pub groups: Lists<Group>,
-    /// Bodies of groups.
-    pub places: Vec<Place>,
-    /// Rows that stand together and the front that depends on them: every row once, in row order.
-    pub items: Vec<Item>,
+    /// The front that depends on each row, or [`NONE`] for rows without a body.
+    pub row_front: Vec<u32>,
     /// Where a body's six unknowns are among the local vectors.
     pub body_at: Vec<u32>,
     /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
     pub row_at: Vec<u32>,
-    /// Multiplier rows that stand together: first row, number, place among the local vectors.
-    pub multipliers: Vec<(u32, u32, u32)>,
+    /// The way of right-hand sides and answers.
+    pub sides: Sides,
     /// Most rows of a group.
     pub most_rows: usize,
     bodies: usize,
@@ -154,7 +100,7 @@ impl Plan {
         interface: &InterfaceRows,
         kind: OrderingKind,
         work: &mut MinDegree,
-    ) -> (Self, Symbolic) {
+    ) -> (Self, Symbolic, Varying) {
         let mut graph = BlockGraph::default();
         let blocks: Vec<RowBlock> = problem.blocks.iter().map(|block| treated(problem, block)).collect();
         let nodes = add_nodes(problem, &blocks, interface, &mut graph);
@@ -172,43 +118,51 @@ impl Plan {
             interface_bodies: interface.block_bodies.clone(),
             ..Self::default()
         };
-        plan.place_unknowns(problem, &nodes, &symbolic);
+        let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
-        plan.place_groups(problem, &symbolic);
-        plan.items.sort_unstable_by_key(|item| item.row);
-        (plan, symbolic)
+        let (mut groups, places) = plan.place_groups(problem, &symbolic);
+        let numbers = problem.jacobian.len();
+        let varying = Varying::new(&symbolic, &mut rows, &mut groups, places, problem.rows(), numbers);
+        plan.sides = Sides::new(
+            plan.body_at.clone(),
+            multipliers,
+            varying.groups().to_vec(),
+            problem.block_bodies.clone(),
+            (problem.rows(), numbers, symbolic.locals),
+        );
+        (plan, symbolic, varying)
     }
 
-    fn place_unknowns(&mut self, problem: &RowProblem, nodes: &Nodes, symbolic: &Symbolic) {
+    fn place_unknowns(
+        &mut self,
+        problem: &RowProblem,
+        nodes: &Nodes,
+        symbolic: &Symbolic,
+    ) -> (Vec<(u32, PivotRows)>, Vec<(u32, u32, u32)>) {
         let at = |node: u32| {
             let front = &symbolic.fronts[symbolic.node_front[node as usize] as usize];
             front.local as u32 + symbolic.node_local[node as usize]
         };
         self.body_at = (0..problem.bodies() as u32).map(at).collect();
         self.row_at = vec![NONE; problem.rows()];
-        let mut pivots: Vec<(u32, Pivot)> = Vec::new();
-        let mut of_node = vec![Pivot::Rows(0, 0); symbolic.node_front.len()];
-        for body in 0..problem.bodies() as u32 {
-            of_node[body as usize] = Pivot::Body(body);
-        }
+        self.row_front = vec![NONE; problem.rows()];
+        let place = |node: u32| (symbolic.node_front[node as usize], symbolic.node_local[node as usize]);
+        let bodies = (0..problem.bodies() as u32).map(|body| (place(body).0, (body, place(body).1)));
+        self.pivot_bodies = Lists::build(symbolic.fronts.len(), bodies.collect());
+        let (mut pivot_rows, mut multipliers) = (Vec::new(), Vec::new());
         for (block, &node) in problem.blocks.iter().zip(&nodes.multiplier) {
             if node == NONE {
                 continue;
             }
-            of_node[node as usize] = Pivot::Rows(block.row, block.rows);
-            self.multipliers.push((block.row, block.rows, at(node)));
-            let front = symbolic.node_front[node as usize];
-            self.items.push(Item { row: block.row, rows: block.rows, front });
+            let (front, local) = place(node);
+            pivot_rows.push((front, PivotRows { row: block.row, rows: block.rows, local }));
+            multipliers.push((block.row, block.rows, at(node)));
+            self.row_front[block.row as usize..(block.row + block.rows) as usize].fill(front);
             for r in 0..block.rows {
                 self.row_at[(block.row + r) as usize] = at(node) + r;
             }
         }
-        for (f, front) in symbolic.fronts.iter().enumerate() {
-            for &node in symbolic.pivot_nodes(front) {
-                pivots.push((f as u32, of_node[node as usize]));
-            }
-        }
-        self.pivots = Lists::build(symbolic.fronts.len(), pivots);
+        (pivot_rows, multipliers)
     }
 
     fn place_couplings(
@@ -249,8 +203,8 @@ impl Plan {
         self.couplings = Lists::build(symbolic.fronts.len(), couplings);
     }
 
-    fn place_groups(&mut self, problem: &RowProblem, symbolic: &Symbolic) {
-        let mut groups = Vec::new();
+    fn place_groups(&mut self, problem: &RowProblem, symbolic: &Symbolic) -> (Vec<(u32, Group)>, Vec<Place>) {
+        let (mut groups, mut places) = (Vec::new(), Vec::new());
         for mut group in fold_groups(problem, &self.blocks) {
             let bodies = &problem.block_bodies[group.body as usize..][..group.bodies as usize];
             let Some(first) = bodies.iter().copied().reduce(|a, b| if symbolic.before(a, b) { a } else { b })
@@ -258,17 +212,17 @@ impl Plan {
                 continue;
             };
             let front = symbolic.node_front[first as usize];
-            group.place = self.places.len() as u32;
+            group.place = places.len() as u32;
             for (k, &body) in bodies.iter().enumerate() {
                 let local = symbolic.local_of(front, body).expect("neighbours meet in a front");
-                self.places.push(Place { column: k as u32, local });
+                places.push(Place { column: k as u32, local });
             }
-            self.places[group.place as usize..].sort_by_key(|p| p.local);
-            self.items.push(Item { row: group.row, rows: group.rows, front });
+            places[group.place as usize..].sort_by_key(|p| p.local);
+            self.row_front[group.row as usize..(group.row + group.rows) as usize].fill(front);
             self.most_rows = self.most_rows.max(group.rows as usize);
             groups.push((front, group));
         }
-        self.groups = Lists::build(symbolic.fronts.len(), groups);
+        (groups, places)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Right-hand sides in, velocities and impulses out; refinement on the KKT residual.
 
 use super::MixedSystem;
-use super::plan::{Group, Plan};
-use crate::linalg::kernels::{self, Six};
+use super::plan::Plan;
+use crate::linalg::kernels::{self, Group, Numbers, Six};
 use crate::solver::RowProblem;
 
 /// Vectors of a solve; keep their memory.
@@ -15,15 +15,13 @@ pub struct Work {
     pub(super) pivot_lambda: Vec<f64>,
     dv: Vec<f64>,
     dlambda: Vec<f64>,
-    pub(super) rows: Vec<f64>,
     unknown: Vec<f64>,
 }
 
 impl Work {
     /// Makes room for a problem.
-    pub fn reserve(&mut self, problem: &RowProblem, locals: usize, most_rows: usize) {
+    pub fn reserve(&mut self, problem: &RowProblem, locals: usize) {
         self.local.resize(locals, 0.0);
-        self.rows.resize(most_rows, 0.0);
         for v in [&mut self.r_v, &mut self.pivot_v, &mut self.dv] {
             v.resize(6 * problem.bodies(), 0.0);
         }
@@ -52,8 +50,7 @@ impl MixedSystem {
         refinements: u32,
     ) {
         let mut work = std::mem::take(&mut self.work);
-        let scratch = (&mut work.local[..], &mut work.rows[..]);
-        self.solve_once(problem, (r_v, r_lambda), (v, lambda), scratch);
+        self.solve_once(problem, (r_v, r_lambda), (v, lambda), &mut work.local);
         for _ in 0..refinements {
             work.r_v.copy_from_slice(r_v);
             work.r_lambda.copy_from_slice(r_lambda);
@@ -62,7 +59,7 @@ impl MixedSystem {
                 problem,
                 (&work.r_v, &work.r_lambda),
                 (&mut work.dv, &mut work.dlambda),
-                (&mut work.local, &mut work.rows),
+                &mut work.local,
             );
             for (x, d) in v.iter_mut().zip(&work.dv) {
                 *x += d;
@@ -113,7 +110,7 @@ impl MixedSystem {
             panic!("MixedSystem::condense before MixedSystem::load: load and factor first");
         };
         assert!(r_v.len() == 6 * problem.bodies(), "six numbers a body");
-        self.fill(plan, problem, r_v, r_lambda, (&mut work.local, &mut work.rows));
+        self.fill(plan, problem, r_v, r_lambda, &mut work.local);
         self.factor.forward(&mut work.local);
         match self.factor.interface_of(&work.local) {
             Some(x) => out.iter_mut().zip(x).for_each(|(out, x)| *out = -x),
@@ -142,7 +139,7 @@ impl MixedSystem {
         work.unknown.clear();
         work.unknown.extend(interface.iter().map(|l| -l));
         self.factor.backward(&mut work.local, Some(&work.unknown));
-        self.read(plan, problem, r_lambda, (v, lambda), (&work.local, &mut work.rows));
+        self.read(plan, problem, r_lambda, (v, lambda), &work.local);
         self.work = work;
     }
 
@@ -156,15 +153,15 @@ impl MixedSystem {
         problem: &RowProblem,
         (r_v, r_lambda): (&[f64], &[f64]),
         (v, lambda): (&mut [f64], &mut [f64]),
-        (x, rows): (&mut [f64], &mut [f64]),
+        x: &mut [f64],
     ) {
         let Some(plan) = self.plan.as_deref() else {
             panic!("MixedSystem::solve before MixedSystem::load: load and factor first");
         };
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
-        self.fill(plan, problem, r_v, r_lambda, (x, rows));
+        self.fill(plan, problem, r_v, r_lambda, x);
         self.factor.solve(x);
-        self.read(plan, problem, r_lambda, (v, lambda), (x, rows));
+        self.read(plan, problem, r_lambda, (v, lambda), x);
     }
 
     /// v and λ_F from the unknowns of the mixed form.
@@ -174,21 +171,14 @@ impl MixedSystem {
         problem: &RowProblem,
         r_lambda: &[f64],
         (v, lambda): (&mut [f64], &mut [f64]),
-        (x, rows): (&[f64], &mut [f64]),
+        x: &[f64],
     ) {
-        for (six, &at) in v.chunks_exact_mut(6).zip(&plan.body_at) {
-            six.copy_from_slice(&x[at as usize..at as usize + 6]);
-        }
-        for &(row, n, at) in &plan.multipliers {
-            for r in 0..n as usize {
-                if self.is_free(row as usize + r) {
-                    lambda[row as usize + r] = -x[at as usize + r];
-                }
-            }
-        }
-        for group in plan.groups.all() {
-            self.recover(problem, group, r_lambda, v, lambda, rows);
-        }
+        kernels::read_sides(self.factor.isa(), &plan.sides, self.numbers(problem), r_lambda, x, v, lambda);
+    }
+
+    /// The numbers of the last factorization.
+    pub(super) fn numbers<'a>(&'a self, problem: &'a RowProblem) -> Numbers<'a> {
+        Numbers { jacobian: &problem.jacobian, regular: &self.regular, weight: &self.weight }
     }
 
     /// λ_c = (C+D)⁻¹ (r_c − J_c v) of a folded group.
@@ -222,33 +212,9 @@ impl MixedSystem {
         problem: &RowProblem,
         r_v: &[f64],
         r_lambda: &[f64],
-        (x, rows): (&mut [f64], &mut [f64]),
+        x: &mut [f64],
     ) {
-        x.fill(0.0);
-        for (six, &at) in r_v.chunks_exact(6).zip(&plan.body_at) {
-            x[at as usize..at as usize + 6].copy_from_slice(six);
-        }
-        for &(row, n, at) in &plan.multipliers {
-            for r in 0..n as usize {
-                let free = self.is_free(row as usize + r);
-                x[at as usize + r] = if free { r_lambda[row as usize + r] } else { 0.0 };
-            }
-        }
-        for group in plan.groups.all() {
-            let range = group.row as usize..(group.row + group.rows) as usize;
-            let scaled = &mut rows[..range.len()];
-            let mut any = false;
-            for ((y, r), weight) in scaled.iter_mut().zip(&r_lambda[range.clone()]).zip(&self.weight[range]) {
-                *y = if *weight != 0.0 { r * weight } else { 0.0 };
-                any |= *y != 0.0;
-            }
-            if any {
-                for_each_six(problem, group, |body, six| {
-                    let at = plan.body_at[body] as usize;
-                    kernels::add_six_transposed(self.factor.isa(), six, scaled, &mut x[at..at + 6]);
-                });
-            }
-        }
+        kernels::fill_sides(self.factor.isa(), &plan.sides, self.numbers(problem), r_v, r_lambda, x);
     }
 
     /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F: what refinement starts from.

@@ -1,0 +1,339 @@
+//! The numeric phase over many fronts in one call: entries that vary, children, elimination.
+//!
+//! A front of a chain is a hundred nanoseconds of work, of which calls, checks and strides were two thirds. So everything that
+//! can be checked is checked when the plan is made, and one loop under one instruction set does the rest.
+
+// As in `kernels`: the fronts' kernels are inlined into one loop under one instruction set.
+#![allow(unsafe_code)]
+#![allow(clippy::too_many_arguments)]
+
+use super::kernels::{Shape, factor_kernel};
+use super::kernels_lanes::{Isa, Lanes, dispatch};
+use super::kernels_rows::{fold_kernel, fold_lower_kernel};
+use super::kernels_tree::{Tree, extend_add_kernel};
+use super::symbolic::Symbolic;
+
+/// Rows of a multiplier that a front eliminates: −(C+D) on the diagonal.
+#[derive(Clone, Copy, Debug)]
+pub struct PivotRows {
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Local row in the front.
+    pub local: u32,
+}
+
+/// Rows that are folded into the blocks of their bodies: Jᵀ (C+D)⁻¹ J.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// First row.
+    pub row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// First Jacobian number; a row has six numbers a body.
+    pub entry: u32,
+    /// Number of bodies.
+    pub bodies: u32,
+    /// First entry in the list of places.
+    pub place: u32,
+    /// First entry in the problem's list of bodies.
+    pub body: u32,
+}
+
+/// A body of a group: its place in the row, and its local row in the front. Ascending by local row.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Place among the bodies of the block.
+    pub column: u32,
+    /// Local row in the front.
+    pub local: u32,
+}
+
+/// Where the entries go that vary from one factorization to the next. Can only be made by [`Varying::new`], which checks it.
+#[derive(Clone, Debug, Default)]
+pub struct Varying {
+    /// First entries of each front in the two lists, and one more.
+    start: Vec<(u32, u32)>,
+    diagonal: Vec<PivotRows>,
+    groups: Vec<Group>,
+    places: Vec<Place>,
+    /// Shape of each front.
+    shapes: Vec<Shape>,
+    rows: usize,
+    numbers: usize,
+}
+
+impl Varying {
+    /// Nothing varies.
+    pub fn none(plan: &Symbolic) -> Self {
+        Self::new(plan, &mut [], &mut [], Vec::new(), 0, 0)
+    }
+
+    /// Takes the entries of a plan with the fronts they belong to, for problems of so many rows and Jacobian numbers.
+    ///
+    /// # Panics
+    /// If an entry leaves its front, or asks for rows or numbers that are not there.
+    pub fn new(
+        plan: &Symbolic,
+        diagonal: &mut [(u32, PivotRows)],
+        groups: &mut [(u32, Group)],
+        places: Vec<Place>,
+        rows: usize,
+        numbers: usize,
+    ) -> Self {
+        diagonal.sort_by_key(|&(front, _)| front);
+        groups.sort_by_key(|&(front, _)| front);
+        let mut start = vec![(0, 0); plan.fronts.len() + 1];
+        for &(front, entry) in diagonal.iter() {
+            let shape = plan.fronts[front as usize].shape;
+            assert!(entry.row as usize + entry.rows as usize <= rows, "compliances that are not there");
+            assert!(
+                (entry.local + entry.rows) as usize <= shape.pivots,
+                "compliances outside of their front"
+            );
+            start[front as usize + 1].0 += 1;
+        }
+        for &(front, group) in groups.iter() {
+            let shape = plan.fronts[front as usize].shape;
+            let of = &places[group.place as usize..][..group.bodies as usize];
+            let end = group.entry as usize + 6 * group.bodies as usize * group.rows as usize;
+            assert!(
+                group.row as usize + group.rows as usize <= rows && end <= numbers,
+                "rows that are not there"
+            );
+            assert!(
+                of.iter().all(|p| p.column < group.bodies && holds(shape, p.local)),
+                "rows outside of their front"
+            );
+            assert!(of.windows(2).all(|p| p[0].local <= p[1].local), "bodies out of order");
+            start[front as usize + 1].1 += 1;
+        }
+        for f in 0..plan.fronts.len() {
+            start[f + 1].0 += start[f].0;
+            start[f + 1].1 += start[f].1;
+        }
+        Self {
+            start,
+            diagonal: diagonal.iter().map(|d| d.1).collect(),
+            groups: groups.iter().map(|g| g.1).collect(),
+            places,
+            shapes: plan.fronts.iter().map(|front| front.shape).collect(),
+            rows,
+            numbers,
+        }
+    }
+
+    /// All groups, by front.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+}
+
+/// Are there six rows from `local` on, among the pivots or in the border?
+fn holds(shape: Shape, local: u32) -> bool {
+    let (first, border) = (local as usize, shape.border_at());
+    first + 6 <= shape.pivots || (first >= border && first + 6 <= border + shape.border)
+}
+
+/// The numbers of the entries that vary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers<'a> {
+    /// Jacobian numbers of the groups.
+    pub jacobian: &'a [f64],
+    /// C+D per row, infinite for rows that are out of the system.
+    pub regular: &'a [f64],
+    /// 1/(C+D) per row, 0 for rows that are out.
+    pub weight: &'a [f64],
+}
+
+/// What a factorization reads and writes: storage of all fronts.
+pub struct Storage<'a> {
+    /// Panels.
+    pub panels: &'a mut [f64],
+    /// Update matrices.
+    pub updates: &'a mut [f64],
+    /// Signs of the pivots.
+    pub sign: &'a mut [f64],
+    /// 1/D.
+    pub inverse_d: &'a mut [f64],
+    /// Work space.
+    pub scratch: &'a mut [f64],
+}
+
+/// Factors fronts one after another: takes a panel from `fixed` (or leaves it as it is), adds the entries that vary and the
+/// children, eliminates. `fronts` are front numbers and offsets in `fixed`, [`KEEP`] for panels that are ready. Returns the number
+/// of pivots with a wrong sign.
+///
+/// # Panics
+/// If a front is not there, or a slice is shorter than the plans ask for.
+pub fn factor_fronts(
+    isa: Isa,
+    tree: &Tree,
+    varying: &Varying,
+    numbers: Numbers<'_>,
+    fixed: &[f64],
+    fronts: &[(u32, usize)],
+    storage: Storage<'_>,
+) -> u32 {
+    let Storage { panels, updates, sign, inverse_d, scratch } = storage;
+    assert!(panels.len() >= tree.panels && updates.len() >= tree.updates && scratch.len() >= tree.scratch);
+    assert!(sign.len() >= tree.pivots && inverse_d.len() >= tree.pivots);
+    assert!(tree.whole && numbers.jacobian.len() >= varying.numbers);
+    assert!(numbers.regular.len() >= varying.rows && numbers.weight.len() >= varying.rows);
+    for &(f, at) in fronts {
+        let shape = tree.steps[f as usize].shape;
+        assert!(shape == varying.shapes[f as usize], "two plans");
+        assert!(at == KEEP || at + shape.panel_len() <= fixed.len(), "panel without fixed entries");
+    }
+    let job = Job {
+        tree,
+        varying,
+        jacobian: numbers.jacobian.as_ptr(),
+        regular: numbers.regular.as_ptr(),
+        weight: numbers.weight.as_ptr(),
+        fixed: fixed.as_ptr(),
+        panels: panels.as_mut_ptr(),
+        updates: updates.as_mut_ptr(),
+        sign: sign.as_mut_ptr(),
+        inverse_d: inverse_d.as_mut_ptr(),
+        scratch: scratch.as_mut_ptr(),
+    };
+    dispatch!(isa, factor_fronts_kernel(job: Job<'_>, fronts: &[(u32, usize)]) -> u32)
+}
+
+/// A panel that is not to be taken from the fixed entries.
+pub const KEEP: usize = usize::MAX;
+
+/// Checked plans and pointers to as many numbers as they ask for.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    tree: &'a Tree,
+    varying: &'a Varying,
+    jacobian: *const f64,
+    regular: *const f64,
+    weight: *const f64,
+    fixed: *const f64,
+    panels: *mut f64,
+    updates: *mut f64,
+    sign: *mut f64,
+    inverse_d: *mut f64,
+    scratch: *mut f64,
+}
+
+#[inline(always)]
+unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[(u32, usize)]) -> u32 {
+    let mut wrong = 0;
+    let tree = job.tree;
+    for &(f, at) in fronts {
+        // SAFETY: the caller checked the front numbers; `Tree::new` and `Varying::new` checked offsets, runs, children and
+        // entries against the lengths the caller was asked for. Update matrices of children end before that of their parent begins.
+        unsafe {
+            let step = tree.steps.get_unchecked(f as usize);
+            let shape = step.shape;
+            let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
+            if at != KEEP {
+                let fixed = job.fixed.add(at);
+                set(panel, shape.panel_len(), |i| S::load(fixed.add(i)));
+            }
+            set(update, shape.update_len(), |_| S::splat(0.0));
+            let sign = job.sign.add(step.pivot);
+            add_varying::<S>(&job, f as usize, shape, panel, update, sign);
+            for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
+                let child = tree.steps.get_unchecked(child as usize);
+                let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
+                let from = job.updates.add(child.update);
+                extend_add_kernel::<S>(runs, child.shape, from, shape, panel, update);
+            }
+            wrong +=
+                factor_kernel::<S>(shape, panel, update, job.scratch, sign, job.inverse_d.add(step.pivot));
+        }
+    }
+    wrong
+}
+
+/// to = from, or zeros; panels and update matrices have a multiple of four numbers, most of them of sixteen.
+#[inline(always)]
+pub(super) unsafe fn set<S: Lanes>(to: *mut f64, n: usize, from: impl Fn(usize) -> S) {
+    // SAFETY: n numbers.
+    unsafe {
+        let mut i = 0;
+        while i + 16 <= n {
+            let four = [from(i), from(i + 4), from(i + 8), from(i + 12)];
+            for (k, lanes) in four.into_iter().enumerate() {
+                lanes.store(to.add(i + 4 * k));
+            }
+            i += 16;
+        }
+        while i < n {
+            from(i).store(to.add(i));
+            i += 4;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn add_varying<S: Lanes>(
+    job: &Job<'_>,
+    f: usize,
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+    sign: *mut f64,
+) {
+    let varying = job.varying;
+    let (ld, ldu, border) = (shape.ld(), shape.ldu(), shape.border_at());
+    // SAFETY: `Varying::new` checked rows, numbers and local rows.
+    unsafe {
+        let (begin, end) = (*varying.start.get_unchecked(f), *varying.start.get_unchecked(f + 1));
+        for entry in varying.diagonal.get_unchecked(begin.0 as usize..end.0 as usize) {
+            let (row, local) = (entry.row as usize, entry.local as usize);
+            let mut pivot = panel.add(local * (ld + 1));
+            for r in 0..entry.rows as usize {
+                let c = *job.regular.add(row + r);
+                let inside = c < f64::INFINITY;
+                *sign.add(local + r) = if inside { -1.0 } else { 0.0 };
+                *pivot = if inside { -c } else { -1.0 };
+                pivot = pivot.add(ld + 1);
+            }
+        }
+        for group in varying.groups.get_unchecked(begin.1 as usize..end.1 as usize) {
+            let (rows, stride) = (group.rows as usize, 6 * group.bodies as usize);
+            let weight = job.weight.add(group.row as usize);
+            if !any::<S>(weight, rows) {
+                continue;
+            }
+            let numbers = job.jacobian.add(group.entry as usize);
+            let places = group.place as usize..(group.place + group.bodies) as usize;
+            let places = varying.places.get_unchecked(places);
+            for (k, across) in places.iter().enumerate() {
+                let (column, b) = (across.local as usize, numbers.add(6 * across.column as usize));
+                let (base, ld, shift) = match column < border {
+                    true => (panel.add(column * ld), ld, 0),
+                    false => (update.add((column - border) * ldu), ldu, border),
+                };
+                fold_lower_kernel::<S>(rows, stride, b, weight, base.add(column - shift), ld);
+                for down in places.get_unchecked(k + 1..) {
+                    let a = numbers.add(6 * down.column as usize);
+                    fold_kernel::<S>(rows, stride, a, b, weight, base.add(down.local as usize - shift), ld);
+                }
+            }
+        }
+    }
+}
+
+/// Is any of the weights not zero?
+#[inline(always)]
+pub(super) unsafe fn any<S: Lanes>(weight: *const f64, rows: usize) -> bool {
+    // SAFETY: `rows` numbers.
+    unsafe {
+        let mut r = 0;
+        while r + 4 <= rows {
+            if S::load(weight.add(r)).differs(S::splat(0.0)) != 0 {
+                return true;
+            }
+            r += 4;
+        }
+        (r..rows).any(|r| *weight.add(r) != 0.0)
+    }
+}
