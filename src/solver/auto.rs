@@ -373,6 +373,7 @@ fn quick(settings: &Settings, rough: f64) -> IpmSettings {
     IpmSettings {
         max_iterations: settings.max_iterations,
         target: settings.target,
+        good: settings.tolerance,
         rough,
         ..IpmSettings::default()
     }

@@ -43,6 +43,8 @@ pub struct IpmSettings {
     /// Velocities are found anew from λ at every step instead of going along with it. Impulses that are ten decades above their
     /// end on the way leave velocities behind that belong to no λ; found anew, they are Newton's to mend at once.
     pub exact: bool,
+    /// Relative residual below which iterates of an exact run are kept on the way.
+    pub good: f64,
     /// Starting distance from the bounds, in units of the typical impulse of a row.
     pub start_margin: f64,
     /// Relative residual below which quiet labels are tried. Labels that are quiet earlier than at 1e-7 are wrong in so many of
@@ -61,6 +63,7 @@ impl Default for IpmSettings {
             centring: 0.3,
             careful: false,
             exact: false,
+            good: 1e-9,
             start_margin: 10.0,
             try_below: 1e-7,
             rough: 0.0,

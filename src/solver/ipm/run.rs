@@ -22,6 +22,8 @@ pub struct Run {
     try_below: f64,
     /// At this residual it comes back once for whoever asked for a rough answer.
     rough: f64,
+    /// Below this residual an exact iterate is worth keeping.
+    good: f64,
     /// Iterations so far.
     pub iterations: u32,
 }
@@ -54,6 +56,7 @@ impl Run {
             near: NEAR * scale,
             try_below: settings.try_below * scale,
             rough: settings.rough * scale,
+            good: if settings.exact { settings.good * scale } else { 0.0 },
             iterations: 0,
         }
     }
@@ -75,7 +78,7 @@ impl Run {
         let target = settings.target * self.scale;
         loop {
             let rough = self.rough;
-            let pause = self.iterate(system, settings, memory, target);
+            let pause = self.iterate(system, settings, memory, best, target);
             let told = memory.residual();
             let r = memory.offer(system, best);
             match pause {
@@ -102,10 +105,16 @@ impl Run {
         system: &mut S,
         settings: &IpmSettings,
         memory: &mut IpmMemory,
+        best: &mut Best,
         target: f64,
     ) -> Pause {
         loop {
-            let r = memory.residual();
+            let mut r = memory.residual();
+            if r <= self.good {
+                // Where round-off ends the run, the last point is seldom the best one.
+                self.good = 0.5 * r;
+                r = memory.offer(system, best);
+            }
             if r <= target {
                 return Pause::Arrived;
             }
