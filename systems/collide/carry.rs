@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// Two shapes that touch or nearly do, and where they are.
-    fn meeting(random: &mut Random) -> Option<(ShapeHandle, ShapeHandle, [(DVec3, DQuat); 2])> {
+    fn meeting(random: &mut Random) -> Option<[(ShapeHandle, DVec3, DQuat); 2]> {
         let (x, y) = (random.shape(), random.shape());
         let turn = DQuat::from_scaled_axis(random.vector() * 3.0);
         // Half of them lie face on face, or nearly so.
@@ -211,7 +211,7 @@ mod tests {
             let nearest = scratch.found.iter().min_by(|p, q| p.separation.total_cmp(&q.separation))?;
             at += nearest.normal * (wanted - nearest.separation);
         }
-        Some((x, y, [(DVec3::ZERO, turn), (at, other)]))
+        Some([(x, DVec3::ZERO, turn), (y, at, other)])
     }
 
     /// Random boxes and hulls, moved a little against each other: while points are carried, the depth is that of the shapes
@@ -221,7 +221,7 @@ mod tests {
         let mut random = Random(11);
         let (mut carried, mut exact) = (0, 0);
         for i in 0..6000 {
-            let Some((x, y, [(pa, qa), (pb, qb)])) = meeting(&mut random) else { continue };
+            let Some([(x, pa, qa), (y, pb, qb)]) = meeting(&mut random) else { continue };
             let a = mover(&x, pa, qa);
             let (mut points, b) = (Vec::new(), mover(&y, pb, qb));
             if !look(&mut points, (&a, &x), (&b, &y)).is_finite() || points.len() > MOST {
