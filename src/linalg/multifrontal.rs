@@ -17,6 +17,9 @@ pub trait Assemble {
 /// large panels they are few.
 const KEPT: usize = 1024;
 
+/// Numbers kept in all. Beyond two megabytes they come from memory, and placing them anew is as fast.
+const KEPT_IN_ALL: usize = 1 << 18;
+
 /// A front being assembled: columns by local row number.
 pub struct FrontMut<'a> {
     /// Its shape.
@@ -89,8 +92,9 @@ impl Multifrontal {
         let mut kept = 0;
         for front in &symbolic.fronts {
             let n = front.shape.panel_len();
-            self.fixed_at.push(if n <= KEPT { kept } else { KEEP });
-            kept += if n <= KEPT { n } else { 0 };
+            let keeps = n <= KEPT && kept + n <= KEPT_IN_ALL;
+            self.fixed_at.push(if keeps { kept } else { KEEP });
+            kept += if keeps { n } else { 0 };
         }
         grow(&mut self.fixed, kept);
         self.tree = Tree::new(&symbolic);
