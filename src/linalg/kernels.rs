@@ -451,7 +451,7 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
     sign: *const f64,
     inverse_d: *mut f64,
 ) -> u32 {
-    const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER % 4 == 0) };
+    const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER.is_multiple_of(4)) };
     let shape = Shape { pivots: PIVOTS, border: BORDER };
     let (ld, border) = (shape.ld(), shape.border_at());
     let mut wrong = 0;

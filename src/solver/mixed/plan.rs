@@ -82,6 +82,9 @@ pub struct Plan {
     interface_bodies: Vec<u32>,
 }
 
+/// Pivots by front; multiplier rows that stand together: first row, number, place among the local vectors.
+type Places = (Vec<(u32, PivotRows)>, Vec<(u32, u32, u32)>);
+
 impl Plan {
     /// Is this the plan of the problem's topology?
     pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
@@ -133,12 +136,7 @@ impl Plan {
         (plan, symbolic, varying)
     }
 
-    fn place_unknowns(
-        &mut self,
-        problem: &RowProblem,
-        nodes: &Nodes,
-        symbolic: &Symbolic,
-    ) -> (Vec<(u32, PivotRows)>, Vec<(u32, u32, u32)>) {
+    fn place_unknowns(&mut self, problem: &RowProblem, nodes: &Nodes, symbolic: &Symbolic) -> Places {
         let at = |node: u32| {
             let front = &symbolic.fronts[symbolic.node_front[node as usize] as usize];
             front.local as u32 + symbolic.node_local[node as usize]
