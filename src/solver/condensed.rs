@@ -104,7 +104,10 @@ impl Memory {
         start.clear();
         start.extend(system.memory.rows.iter().map(|&row| labels[row as usize]));
         engine.pivoting_failed = *pivoting_failed;
-        let mut stats = engine.auto(&mut system, &start, settings);
+        // A pivot costs a third of an iteration of the interior point here, and few rows seldom go round in circles: of the net
+        // under a truck pivoting settles in five, and its violators may double on the way.
+        let patient = Settings { warm_pivots: 15, warm_progress: 2.0, warm_share: 1.0, ..*settings };
+        let mut stats = engine.auto(&mut system, &start, &patient);
         *pivoting_failed = engine.pivoting_failed;
         for (&row, label) in system.memory.rows.iter().zip(&engine.best.labels) {
             labels[row as usize] = *label;
