@@ -106,8 +106,8 @@ pub struct Settings {
     /// Greatest velocity of recovery (m/s): what overlaps parts without a jump. Default 0.3.
     pub max_recovery_speed: f64,
     /// How often a step may be solved again because surfaces would overlap after it: where bodies are led by the velocities
-    /// just found is looked at, and what would go into each other there gets rows of its own. Default 16, of which hardly any
-    /// step takes more than two; a log whose end whirls into another took twelve. With 0 only what is near at
+    /// just found is looked at, and what would go into each other there gets rows of its own. Default 16: most
+    /// steps need none, a log whose end whirls into another needed more than twelve. With 0 only what is near at
     /// the start of the step is held.
     pub contact_passes: u32,
     /// What surfaces may overlap by after the step before that (m); a hundredth of their size for small bodies. The second

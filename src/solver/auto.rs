@@ -28,8 +28,6 @@ pub struct Settings {
     pub warm_pivots: u32,
     /// Share of the violators that a warm pivot may leave without `auto` turning to the interior point.
     pub warm_progress: f64,
-    /// Share of the rows that may be violated at first where pivoting failed the last time.
-    pub warm_share: f64,
     /// Pivots of `bpp` on its own.
     pub max_pivots: u32,
     /// Sweeps of `pgs` (1,000 in 000 Table 1).
@@ -58,7 +56,6 @@ impl Default for Settings {
             target: 1e-11,
             warm_pivots: 8,
             warm_progress: 0.9,
-            warm_share: 0.05,
             max_pivots: 50,
             max_sweeps: 1000,
             max_iterations: 60,
@@ -213,7 +210,7 @@ impl Engine {
             max_pivots: settings.warm_pivots,
             target: settings.target,
             progress: settings.warm_progress,
-            first_share: if self.pivoting_failed { settings.warm_share } else { 1.0 },
+            first_share: if self.pivoting_failed { 0.05 } else { 1.0 },
             ..PivotSettings::default()
         };
         let warm = bpp::pivot(system, start, &pivot_settings, &mut self.pivots, &mut self.best);

@@ -106,26 +106,18 @@ impl<L: LinearSystem> Solver<L> {
         let enough = self.settings.tolerance * residual::scale(system.b());
         let open = self.method == Method::Auto && self.engine.best.residual > enough;
         if gradients.is_none() || open {
-            let mut failed = self.engine.pivoting_failed;
-            let condensed = match self.method {
-                Method::Auto => system.decide_condensed(
-                    &mut self.condensed,
-                    &mut solution.labels,
-                    &self.settings,
-                    &mut failed,
-                ),
-                _ => None,
-            };
-            self.condenses = match self.method {
-                Method::Auto => condensed.is_some(),
-                _ => self.condenses,
-            };
+            let mut condensed = None;
+            if self.method == Method::Auto {
+                condensed =
+                    system.decide_condensed(&mut self.condensed, &mut solution.labels, &self.settings);
+                self.condenses = condensed.is_some();
+            }
             // What was decided there is to be confirmed, whatever became of the last attempt.
             self.engine.pivoting_failed &= condensed.is_none();
             let before = stats;
             stats = self.engine.run_roughly(self.method, &mut system, solution, &self.settings, rough);
             if let Some(condensed) = condensed {
-                self.engine.pivoting_failed = failed;
+                self.engine.pivoting_failed = condensed.ipm_iterations > 0;
                 stats.pivots += condensed.pivots;
                 stats.ipm_iterations += condensed.ipm_iterations;
             }

@@ -120,7 +120,6 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         condensed: &mut condensed::Memory,
         labels: &mut [Label],
         settings: &Settings,
-        pivoting_failed: &mut bool,
     ) -> Option<SolveStats> {
         if self.memory.mixed.as_one().is_none() || !condensed.pays(self.problem) {
             return None;
@@ -128,7 +127,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.load();
         let Memory { mixed, hi, b, diagonal, floor, factorizations, .. } = &mut *self.memory;
         let whole = Whole { problem: self.problem, mixed: mixed.as_one()?, hi, b, diagonal, floor };
-        let stats = condensed.decide(whole, labels, settings, pivoting_failed);
+        let stats = condensed.decide(whole, labels, settings);
         *factorizations += stats.factorizations;
         Some(stats)
     }
