@@ -34,14 +34,16 @@ pub struct Collision {
     pub by_body: Vec<BodyColliders>,
     /// How many entries of `by_body` are in use.
     pub bodies: usize,
-    /// Near pairs in order, with their contact entities.
+    /// Near pairs without a contact, in order.
+    pub near: Vec<NearPair>,
+    /// Near pairs with a contact, in order.
     pub pairs: Vec<Pair>,
     /// Those that are not near any more, until their contacts have ended.
     pub old_pairs: Vec<Pair>,
-    /// Empty: room for the next list of pairs.
-    pub listed: Vec<Pair>,
-    /// Places in `pairs` of those whose contact begins or ends in this step.
-    pub turning: Vec<u32>,
+    /// Pairs on their way from `near` to `pairs`.
+    pub begun: Vec<Pair>,
+    /// Pairs on their way to `near`.
+    pub ended: Vec<NearPair>,
     /// Buffers of the narrow phase, one a chunk of pairs.
     pub scratch: Vec<PairScratch>,
     /// Pairs of bodies tied by a joint that forbids contact: slots, sorted.
@@ -58,8 +60,8 @@ pub struct Collision {
     pub disturbed: Vec<Entity>,
     /// Colliders where the velocities just found would lead them, by number; see `systems::collide::ahead`.
     pub ahead: Vec<ColliderAhead>,
-    /// Places in `pairs` of those that would overlap there, and how many of `overlaps` each has.
-    pub overlapping: Vec<(u32, u32)>,
+    /// Pairs that would overlap there.
+    pub overlapping: Vec<Overlapping>,
     /// Where they would, pair after pair.
     pub overlaps: Vec<ContactPoint>,
     /// Must the contact entities be looked up in the world (after a restore)?
@@ -83,8 +85,12 @@ pub struct PairScratch {
     pub found: Vec<ContactPoint>,
     /// Points on their way into a manifold.
     pub points: Vec<ManifoldPoint>,
-    /// Pairs that would overlap after the step: their place in the chunk, and how many of `overlaps` they have.
-    pub overlapping: Vec<(u32, u32)>,
+    /// Points of a pair that had none.
+    pub fresh: Vec<ManifoldPoint>,
+    /// Pairs that have come to touch.
+    pub begun: Vec<Pair>,
+    /// Pairs that would overlap after the step.
+    pub overlapping: Vec<Overlapping>,
     /// Where they would.
     pub overlaps: Vec<ContactPoint>,
 }
@@ -208,17 +214,58 @@ pub struct ColliderAhead {
     pub way: f64,
 }
 
-/// A near pair. Small: most of them only have boxes that meet.
+/// A pair that would overlap after the step.
+#[derive(Clone, Copy, Debug)]
+pub struct Overlapping {
+    /// Numbers of the colliders.
+    pub ids: (u32, u32),
+    /// Its first in the list of overlaps.
+    pub first: u32,
+    /// How many it has there.
+    pub count: u32,
+}
+
+/// A near pair without a contact. Small: most pairs only have boxes that meet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NearPair {
+    /// Numbers of the colliders, the earlier body first.
+    pub ids: (u32, u32),
+    /// Apart for as long as the two odometers together show less than this (m): what they showed when the two were found to be
+    /// apart, and the distance at that time. A lower bound, so that whoever skips the pair misses nothing.
+    pub free: f64,
+}
+
+impl NearPair {
+    /// Two colliders that have come near.
+    pub fn new(ids: (u32, u32)) -> NearPair {
+        NearPair { ids, free: f64::NEG_INFINITY }
+    }
+
+    /// Is it known to be further apart than what its colliders' [`Collision::spent`] and a margin add up to?
+    #[inline]
+    pub fn apart(&self, spent: f64) -> bool {
+        spent < self.free
+    }
+}
+
+/// What two odometers together will not show before colliders meet that are at least `distance` apart now (m).
+pub fn free_until(distance: f64, a: &ColliderRecord, b: &ColliderRecord) -> f64 {
+    let shown = a.odometer + b.odometer;
+    // Rounding: of places, of what was added up, and of the distance itself.
+    let far = a.position.abs().max_element() + b.position.abs().max_element() + shown;
+    shown + distance - 1e-9 - 1e-14 * far
+}
+
+/// A pair with a contact.
 #[derive(Debug)]
 pub struct Pair {
     /// Numbers of the colliders, the earlier body first.
     pub ids: (u32, u32),
-    /// Its contact entity, if it touches or is about to.
+    /// Its contact entity; `None` before it has one, and where someone has despawned it.
     pub entity: Option<Entity>,
     /// Least separation of its points (m), infinite without any.
     pub nearest: f64,
-    /// Apart for as long as the two odometers together show less than this (m): what they showed when the two were found to be
-    /// apart, and the distance at that time. A lower bound, so that whoever skips the pair misses nothing.
+    /// See [`NearPair::free`], for when the contact ends.
     pub free: f64,
     /// Does it have points in this step?
     pub touches: bool,
@@ -229,30 +276,22 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Two colliders that have come near.
+    /// Two colliders that touch, or are about to.
     pub fn new(ids: (u32, u32)) -> Pair {
         Pair {
             ids,
             entity: None,
             nearest: f64::INFINITY,
             free: f64::NEG_INFINITY,
-            touches: false,
+            touches: true,
             asleep: false,
             points: Vec::new(),
         }
     }
+}
 
-    /// Is it known to be further apart than what its colliders' [`Collision::spent`] and a margin add up to?
-    #[inline]
-    pub fn apart(&self, spent: f64) -> bool {
-        spent < self.free && self.entity.is_none() && !self.touches
-    }
-
-    /// Remembers that the two are at least `distance` apart now (m).
-    pub fn keep_apart(&mut self, distance: f64, a: &ColliderRecord, b: &ColliderRecord) {
-        let shown = a.odometer + b.odometer;
-        // Rounding: of places, of what was added up, and of the distance itself.
-        let far = a.position.abs().max_element() + b.position.abs().max_element() + shown;
-        self.free = shown + distance - 1e-9 - 1e-14 * far;
+impl Default for Pair {
+    fn default() -> Pair {
+        Pair::new((0, 0))
     }
 }

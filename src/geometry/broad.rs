@@ -2,7 +2,8 @@
 //!
 //! A tree over fattened boxes. A collider that stays inside its fat box costs one comparison; only those that leave
 //! theirs are looked up again, and only their pairs change. Half-spaces have no box and are held beside the tree.
-//! Pairs are kept sorted by the order in which their colliders were created, so nothing downstream sees the tree's shape.
+//! New pairs are sorted by the order in which their colliders were created, so nothing downstream sees the tree's shape. The
+//! lists of pairs belong to the caller: what a pair carries along moves with it, once.
 
 use super::narrow::{Placed, Posed};
 use super::shape::{Form, ShapeHandle};
@@ -107,7 +108,7 @@ struct Leaf {
     alive: bool,
 }
 
-/// The tree, the pairs, and what changed since the last [`BroadPhase::refresh`].
+/// The tree, and what changed since the last [`BroadPhase::settle`].
 #[derive(Default)]
 pub struct BroadPhase {
     tree: Bvh,
@@ -118,11 +119,11 @@ pub struct BroadPhase {
     changed: Vec<u32>,
     /// By collider: is it in `changed`? Apart from the leaves, because every pair asks.
     is_changed: Vec<bool>,
-    pairs: Vec<(u32, u32)>,
     found: Vec<(u32, u32)>,
     removed: Vec<u32>,
-    pairs_changed: bool,
-    refreshes: u32,
+    /// Leaves that have moved since the tree was last refitted as a whole.
+    loose: usize,
+    refits: u32,
 }
 
 impl BroadPhase {
@@ -155,8 +156,6 @@ impl BroadPhase {
             Bounds::Below { .. } => self.unbounded.retain(|u| *u != id),
         }
         self.leaves[id as usize].alive = false;
-        self.pairs.retain(|&(a, b)| a != id && b != id);
-        self.pairs_changed = true;
         self.free.push(id);
         self.removed.push(id);
     }
@@ -168,7 +167,7 @@ impl BroadPhase {
             (Bounds::Finite(fat), Bounds::Finite(tight)) if fat.contains(&tight) => {}
             (Bounds::Finite(_), Bounds::Finite(_)) => {
                 leaf.fat = fatten(bounds);
-                self.place(id);
+                self.mark(id);
             }
             (Bounds::Below { .. }, Bounds::Below { .. }) => {
                 if leaf.fat != bounds {
@@ -207,38 +206,74 @@ impl BroadPhase {
         }
     }
 
-    /// Brings the pairs up to date.
-    pub fn refresh(&mut self) {
+    /// Finds what has come near since the last [`BroadPhase::settle`]; nothing may have changed. Until then, [`BroadPhase::found`]
+    /// and [`BroadPhase::parted`] tell what the lists of pairs need.
+    pub fn refresh(&mut self) -> bool {
+        self.found.clear();
         if self.changed.is_empty() {
-            return;
+            return false;
         }
-        self.tree.refit(&mut self.workspace);
-        // A better tree is searched faster, but it need not be the best in every step.
-        self.refreshes = self.refreshes.wrapping_add(1);
-        if self.refreshes.is_multiple_of(8) {
-            self.tree.optimize_incremental(&mut self.workspace);
-        }
+        self.move_leaves();
         let mut found = std::mem::take(&mut self.found);
-        found.clear();
         for &id in &self.changed {
             if self.leaves[id as usize].alive {
                 self.look_up(id, &mut found);
             }
         }
-        let (leaves, is_changed, known) = (&self.leaves, &self.is_changed, self.pairs.len());
-        self.pairs.retain(|&(a, b)| {
-            let same = !is_changed[a as usize] && !is_changed[b as usize];
-            same || near(&leaves[a as usize].fat, &leaves[b as usize].fat)
-        });
-        self.pairs_changed |= self.pairs.len() != known || !found.is_empty();
-        let rank = |&(a, b): &(u32, u32)| (leaves[a as usize].order, leaves[b as usize].order);
-        found.sort_unstable_by_key(rank);
-        insert_sorted(&mut self.pairs, &found, rank);
+        found.sort_unstable_by_key(|ids| self.rank(*ids));
         self.found = found;
+        true
+    }
+
+    /// Takes the boxes of what moved into the tree. Few are passed on to the boxes around them, which only grow by that; many,
+    /// or few for a while, are worth a look at the whole tree.
+    fn move_leaves(&mut self) {
+        self.loose += self.changed.len();
+        let many = 8 * self.loose > self.leaves.len();
+        for &id in &self.changed {
+            let leaf = &self.leaves[id as usize];
+            let (true, Bounds::Finite(fat)) = (leaf.alive, leaf.fat) else { continue };
+            if many {
+                self.tree.insert_or_update_partially(fat.aabb(), id, 0.0);
+            } else {
+                self.tree.insert(fat.aabb(), id);
+            }
+        }
+        if many {
+            self.loose = 0;
+            self.tree.refit(&mut self.workspace);
+            // A better tree is searched faster, but it need not be the best in every step.
+            self.refits = self.refits.wrapping_add(1);
+            if self.refits.is_multiple_of(8) {
+                self.tree.optimize_incremental(&mut self.workspace);
+            }
+        }
+    }
+
+    /// The pairs that have come near, sorted by rank.
+    pub fn found(&self) -> &[(u32, u32)] {
+        &self.found
+    }
+
+    /// Is a pair that was near not so any more?
+    #[inline]
+    pub fn parted(&self, (a, b): (u32, u32)) -> bool {
+        (self.is_changed[a as usize] || self.is_changed[b as usize])
+            && !near(&self.leaves[a as usize].fat, &self.leaves[b as usize].fat)
+    }
+
+    /// The lists of pairs are up to date.
+    pub fn settle(&mut self) {
+        self.found.clear();
         for id in self.changed.drain(..) {
             self.is_changed[id as usize] = false;
             self.leaves[id as usize].before = Some(self.leaves[id as usize].fat);
         }
+    }
+
+    /// By what pairs are sorted: the earlier collider first, in order of creation.
+    pub fn rank(&self, (a, b): (u32, u32)) -> (u64, u64) {
+        (self.order(a), self.order(b))
     }
 
     /// Everything that has come near collider `id` since the last refresh, as pairs ranked by creation.
@@ -271,16 +306,6 @@ impl BroadPhase {
                 }
             }
         }
-    }
-
-    /// All near pairs, the earlier collider first, in order of creation.
-    pub fn pairs(&self) -> &[(u32, u32)] {
-        &self.pairs
-    }
-
-    /// Have pairs come or gone since the last call?
-    pub fn take_pairs_changed(&mut self) -> bool {
-        std::mem::take(&mut self.pairs_changed)
     }
 
     /// Calls `f` with every collider whose fat box meets `region`, in no particular order.
@@ -326,14 +351,16 @@ impl BroadPhase {
     }
 }
 
-/// Merges `new` into `pairs`; both are sorted by rank and have nothing in common.
-fn insert_sorted<K: Ord>(pairs: &mut Vec<(u32, u32)>, new: &[(u32, u32)], rank: impl Fn(&(u32, u32)) -> K) {
-    let mut end = pairs.len();
-    pairs.resize(end + new.len(), (0, 0));
-    for (i, pair) in new.iter().enumerate().rev() {
-        let start = pairs[..end].partition_point(|p| rank(p) < rank(pair));
-        pairs.copy_within(start..end, start + i + 1);
-        pairs[start + i] = *pair;
+/// Merges `new` into `list`; both are sorted by rank and have nothing in common. `new` is empty then.
+pub fn insert_sorted<T: Default, K: Ord>(list: &mut Vec<T>, new: &mut Vec<T>, rank: impl Fn(&T) -> K) {
+    let mut end = list.len();
+    list.resize_with(end + new.len(), T::default);
+    while let Some(item) = new.pop() {
+        let key = rank(&item);
+        let start = list[..end].partition_point(|p| rank(p) < key);
+        // What is free behind `end` comes to stand before what ranks higher.
+        list[start..end + new.len() + 1].rotate_right(new.len() + 1);
+        list[start + new.len()] = item;
         end = start;
     }
 }
@@ -394,6 +421,7 @@ mod tests {
         let mut seed = 3;
         let mut broad = BroadPhase::default();
         let mut live: Vec<(u32, DVec3, f64)> = Vec::new();
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
         let floor = broad.insert(0, Bounds::Below { normal: DVec3::Z, offset: -3.0 }, false);
         let mut order = 1;
         for round in 0..200 {
@@ -414,6 +442,10 @@ mod tests {
                 broad.update(*id, Bounds::Finite(cube(*at, *half)));
             }
             broad.refresh();
+            let removed = broad.take_removed();
+            pairs.retain(|p| !removed.contains(&p.0) && !removed.contains(&p.1) && !broad.parted(*p));
+            insert_sorted(&mut pairs, &mut broad.found().to_vec(), |p| broad.rank(*p));
+            broad.settle();
             let mut expected = Vec::new();
             let mut ids: Vec<u32> = live.iter().map(|l| l.0).chain([floor]).collect();
             ids.sort_by_key(|id| broad.leaves[*id as usize].order);
@@ -425,7 +457,7 @@ mod tests {
                     }
                 }
             }
-            assert_eq!(broad.pairs(), expected, "round {round}");
+            assert_eq!(pairs, expected, "round {round}");
         }
     }
 }

@@ -8,7 +8,7 @@ pub mod shape;
 pub mod surface;
 pub mod sweep;
 
-pub use broad::{Bounds, Box3, BroadPhase};
+pub use broad::{Bounds, Box3, BroadPhase, insert_sorted};
 pub use mass::MassProperties;
 pub use narrow::{
     ContactPoint, NarrowScratch, Placed, Posed, Rides, Turns, collide, collide_ball, collide_forms,

@@ -13,9 +13,11 @@
 //! boxes.
 
 use super::colliders::moved;
-use super::narrow::{CHUNK, may_meet, meet, new_point, tied};
-use super::{entities, list_pairs};
-use crate::collision::{ColliderAhead, ColliderRecord, Collision};
+use super::narrow::{CHUNK, NEAR_CHUNK, may_meet, new_point, tied};
+use super::{entities, list_jointed, pairs};
+use crate::collision::{
+    Brief, ColliderAhead, ColliderRecord, Collision, Overlapping, Pair, PairFilter, PairScratch,
+};
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
@@ -32,7 +34,7 @@ use rayon::prelude::*;
 
 /// Solves the step again, a few times at most, while surfaces would overlap after it.
 pub fn look_ahead(step: &mut Step<'_>) {
-    if step.work.collision.pairs.is_empty() {
+    if step.work.collision.pairs.is_empty() && step.work.collision.near.is_empty() {
         return;
     }
     for pass in 0..step.settings.contact_passes {
@@ -96,8 +98,8 @@ fn widen(step: &mut Step<'_>) {
         }
     }
     if wider {
-        step.work.collision.broad.refresh();
-        list_pairs(step.work);
+        pairs::refresh(&mut step.work.collision);
+        list_jointed(step.work);
         entities::drop_parted(step);
     }
 }
@@ -131,58 +133,91 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
     let (settings, dt) = (step.settings, step.dt);
     let jointed = &step.work.jointed_pairs;
     let Collision {
+        broad,
+        near,
         pairs,
         colliders,
         briefs,
-        scratch,
         filter,
         ahead,
-        spent_ahead,
+        spent_ahead: spent,
+        scratch,
         overlapping,
         overlaps,
         ..
     } = &mut step.work.collision;
-    let (colliders, briefs, filter, ahead) = (&*colliders, &*briefs, &*filter, &*ahead);
-    let spent = &*spent_ahead;
-    scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
-    pairs.par_chunks(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
+    let spent = &*spent;
+    let look = LookAhead { colliders, briefs, filter: filter.as_ref(), ahead, jointed, settings, dt, times };
+    let (old, new) = (pairs.len().div_ceil(CHUNK), near.len().div_ceil(NEAR_CHUNK));
+    if scratch.len() < old + new {
+        scratch.resize_with(old + new, Default::default);
+    }
+    let (for_pairs, for_near) = scratch[..old + new].split_at_mut(old);
+    pairs.par_chunks(CHUNK).zip(for_pairs).for_each(|(pairs, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
-        for (i, pair) in pairs.iter().enumerate() {
-            if pair.apart(spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize] + settings.contact_margin) {
-                continue;
-            }
-            let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
-            let (there_a, there_b) = (&ahead[pair.ids.0 as usize], &ahead[pair.ids.1 as usize]);
-            let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { continue };
-            let (margin, tolerance) = margins(a, b, settings);
-            let allowed = allowed(pair.nearest, settings, dt) - times * tolerance;
-            if there_a.way + there_b.way <= tolerance || !x.meets(y) {
-                continue;
-            }
-            let (brief_a, brief_b) = (&briefs[pair.ids.0 as usize], &briefs[pair.ids.1 as usize]);
-            let refused = || filter.as_ref().is_some_and(|f| !f(a.entity, b.entity));
-            let apart = a.sensor || b.sensor || !may_meet(brief_a, brief_b);
-            if apart || tied(jointed, a.slot, b.slot) || refused() {
-                continue;
-            }
-            let a = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
-            let b = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
-            collide(&a, &b, margin, &mut scratch.narrow, &mut scratch.found);
-            if scratch.found.iter().any(|p| p.separation < allowed) {
-                scratch.overlapping.push((i as u32, scratch.found.len() as u32));
-                scratch.overlaps.extend_from_slice(&scratch.found);
+        pairs.iter().for_each(|p| look.at(p.ids, p.nearest, scratch));
+    });
+    near.par_chunks(NEAR_CHUNK).zip(for_near).for_each(|(near, scratch)| {
+        scratch.overlapping.clear();
+        scratch.overlaps.clear();
+        for pair in near {
+            let shown = spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize];
+            if !pair.apart(shown + settings.contact_margin) {
+                look.at(pair.ids, f64::INFINITY, scratch);
             }
         }
     });
     overlapping.clear();
     overlaps.clear();
-    for (chunk, scratch) in scratch.iter().enumerate() {
-        let first = (chunk * CHUNK) as u32;
-        overlapping.extend(scratch.overlapping.iter().map(|&(i, n)| (first + i, n)));
+    for scratch in &scratch[..old + new] {
+        let first = overlaps.len() as u32;
+        overlapping.extend(scratch.overlapping.iter().map(|o| Overlapping { first: first + o.first, ..*o }));
         overlaps.extend_from_slice(&scratch.overlaps);
     }
+    overlapping.sort_unstable_by_key(|o| broad.rank(o.ids));
     !overlapping.is_empty()
+}
+
+/// What there is to look at ahead.
+struct LookAhead<'a> {
+    colliders: &'a [ColliderRecord],
+    briefs: &'a [Brief],
+    filter: Option<&'a PairFilter>,
+    ahead: &'a [ColliderAhead],
+    jointed: &'a [(u32, u32)],
+    settings: &'a Settings,
+    dt: f64,
+    times: f64,
+}
+
+impl LookAhead<'_> {
+    /// Notes where a pair would overlap.
+    #[inline]
+    fn at(&self, ids: (u32, u32), nearest: f64, scratch: &mut PairScratch) {
+        let (i, j) = (ids.0 as usize, ids.1 as usize);
+        let (there_a, there_b) = (&self.ahead[i], &self.ahead[j]);
+        let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { return };
+        let (a, b) = (&self.colliders[i], &self.colliders[j]);
+        let (margin, tolerance) = margins(a, b, self.settings);
+        if there_a.way + there_b.way <= tolerance || !x.meets(y) {
+            return;
+        }
+        let refused = || self.filter.is_some_and(|f| !f(a.entity, b.entity));
+        let apart = a.sensor || b.sensor || !may_meet(&self.briefs[i], &self.briefs[j]);
+        if apart || tied(self.jointed, a.slot, b.slot) || refused() {
+            return;
+        }
+        let allowed = allowed(nearest, self.settings, self.dt) - self.times * tolerance;
+        let a = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
+        let b = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
+        collide(&a, &b, margin, &mut scratch.narrow, &mut scratch.found);
+        if scratch.found.iter().any(|p| p.separation < allowed) {
+            let (first, count) = (scratch.overlaps.len() as u32, scratch.found.len() as u32);
+            scratch.overlapping.push(Overlapping { ids, first, count });
+            scratch.overlaps.extend_from_slice(&scratch.found);
+        }
+    }
 }
 
 /// How far around points are taken along, and what may overlap: less for small bodies.
@@ -199,22 +234,20 @@ fn allowed(nearest: f64, settings: &Settings, dt: f64) -> f64 {
 
 /// Pairs that had no contact get one.
 fn give_entities(step: &mut Step<'_>) {
-    let Collision { pairs, colliders, movers, overlapping, .. } = &mut step.work.collision;
-    for &(i, _) in overlapping.iter() {
-        let pair = &mut pairs[i as usize];
-        if pair.entity.is_some_and(|e| step.world.contains(e)) {
-            continue;
+    let Collision { broad, pairs, begun, overlapping, .. } = &mut step.work.collision;
+    for overlapping in overlapping.iter() {
+        let rank = broad.rank(overlapping.ids);
+        match pairs.binary_search_by_key(&rank, |p| broad.rank(p.ids)) {
+            Ok(i) => {
+                let pair = &mut pairs[i];
+                pair.touches = true;
+                pair.entity = pair.entity.filter(|e| step.world.contains(*e));
+            }
+            Err(_) => begun.push(Pair::new(overlapping.ids)),
         }
-        let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
-        let surface = meet(&movers[pair.ids.0 as usize], &movers[pair.ids.1 as usize], step.settings);
-        pair.touches = true;
-        pair.entity = Some(step.world.spawn((
-            entities::new_contact(a, b),
-            Manifold::default(),
-            surface,
-            RowImpulses::default(),
-        )));
     }
+    entities::respawn(step);
+    entities::spawn_begun(step);
 }
 
 /// Adds rows for what would overlap; false if none of it pushes.
@@ -225,11 +258,11 @@ fn add_rows(step: &mut Step<'_>) -> bool {
     let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
     let before = rows.blocks.len();
-    let mut rest = &collision.overlaps[..];
-    for &(i, count) in &collision.overlapping {
-        let (overlaps, others) = rest.split_at(count as usize);
-        rest = others;
-        let pair = &collision.pairs[i as usize];
+    for overlapping in &collision.overlapping {
+        let overlaps = &collision.overlaps[overlapping.first as usize..][..overlapping.count as usize];
+        let rank = collision.broad.rank(overlapping.ids);
+        let place = collision.pairs.binary_search_by_key(&rank, |p| collision.broad.rank(p.ids));
+        let Some(pair) = place.ok().map(|i| &collision.pairs[i]) else { continue };
         let Some(entity) = pair.entity else { continue };
         let Some((contact, manifold, surface, last)) = contacts.get_mut(entity) else { continue };
         if contact.sensor || !surface.enabled || !is_sound(surface) {

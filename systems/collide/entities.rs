@@ -1,8 +1,9 @@
 //! Contact entities: spawned, updated in place, despawned, in the order of the pairs.
 
 use super::narrow::meet;
-use crate::collision::{ColliderRecord, Collision};
-use crate::components::{Contact, Manifold, RowImpulses, Surface};
+use super::pairs;
+use crate::collision::{ColliderRecord, Collision, Pair};
+use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::events::{ContactEvent, PairNames};
 use crate::schedule::Step;
 use hecs::{Entity, World};
@@ -28,41 +29,43 @@ pub fn lend_manifolds(step: &mut Step<'_>) {
 /// Makes the contact entities those of the pairs that have points.
 pub fn keep_contacts(step: &mut Step<'_>) {
     drop_parted(step);
-    update_in_place(step);
-    spawn_and_despawn(step);
+    if update_in_place(step) {
+        let (world, collision) = (&mut *step.world, &mut step.work.collision);
+        let mut gone = std::mem::take(&mut collision.old_pairs);
+        pairs::end(collision, |pair| gone.push(pair));
+        for pair in gone.drain(..) {
+            end_contact(world, collision, pair.entity);
+        }
+        collision.old_pairs = gone;
+    }
+    spawn_begun(step);
 }
 
 /// Ends the contacts of pairs that are not near any more.
 pub fn drop_parted(step: &mut Step<'_>) {
     let mut gone = std::mem::take(&mut step.work.collision.old_pairs);
-    for mut pair in gone.drain(..) {
-        if let Some(entity) = pair.entity.take() {
-            end_contact(step.world, &mut step.work.collision, entity);
-        }
+    for pair in gone.drain(..) {
+        end_contact(step.world, &mut step.work.collision, pair.entity);
     }
     step.work.collision.old_pairs = gone;
 }
 
-/// Gives the contacts that stay their points, and lists the pairs whose contact begins or ends.
-fn update_in_place(step: &mut Step<'_>) {
-    let Collision { pairs, briefs, movers, turning, .. } = &mut step.work.collision;
+/// Gives the contacts that stay their points. Does one end?
+fn update_in_place(step: &mut Step<'_>) -> bool {
+    let Collision { pairs, begun, briefs, movers, .. } = &mut step.work.collision;
     let mut query = step.world.query::<(&mut Contact, &mut Manifold, &mut Surface)>();
     let mut contacts = query.view();
-    turning.clear();
-    let mut count = 0;
-    for (i, pair) in pairs.iter_mut().enumerate() {
+    let (mut count, mut ends, mut lost) = (begun.len() as u32, false, false);
+    for pair in pairs.iter_mut() {
         if !pair.touches && !pair.asleep {
-            if pair.entity.is_some() {
-                turning.push(i as u32);
-            }
+            ends = true;
             continue;
         }
         count += u32::from(!pair.points.is_empty());
-        let Some(entity) = pair.entity else {
-            turning.push(i as u32);
+        let Some((contact, manifold, surface)) = pair.entity.and_then(|e| contacts.get_mut(e)) else {
+            lost = true;
             continue;
         };
-        let Some((contact, manifold, surface)) = contacts.get_mut(entity) else { continue };
         std::mem::swap(&mut manifold.points, &mut pair.points);
         let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
         let sensor = briefs[a].sensor || briefs[b].sensor;
@@ -74,29 +77,44 @@ fn update_in_place(step: &mut Step<'_>) {
         }
     }
     step.report.contacts = count;
+    drop(query);
+    if lost {
+        respawn(step);
+    }
+    ends
 }
 
-fn spawn_and_despawn(step: &mut Step<'_>) {
-    let turning = std::mem::take(&mut step.work.collision.turning);
-    for &i in &turning {
-        let collision = &mut step.work.collision;
-        let pair = &mut collision.pairs[i as usize];
-        if let Some(entity) = pair.entity.take() {
-            pair.points.clear();
-            end_contact(step.world, collision, entity);
-            continue;
-        }
-        let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
-        let manifold = Manifold { points: std::mem::take(&mut pair.points) };
-        let contact = new_contact(&collision.colliders[a], &collision.colliders[b]);
-        let surface = meet(&collision.movers[a], &collision.movers[b], step.settings);
-        pair.entity = Some(step.world.spawn((contact, manifold, surface, RowImpulses::default())));
+/// Contacts that touch although someone has despawned them come back.
+pub fn respawn(step: &mut Step<'_>) {
+    let mut pairs = std::mem::take(&mut step.work.collision.pairs);
+    for pair in pairs.iter_mut().filter(|p| p.touches && p.entity.is_none()) {
+        let points = std::mem::take(&mut pair.points);
+        pair.entity = Some(spawn(step, pair.ids, points));
     }
-    step.work.collision.turning = turning;
+    step.work.collision.pairs = pairs;
+}
+
+/// Gives the pairs that have come to touch their entities.
+pub fn spawn_begun(step: &mut Step<'_>) {
+    let mut begun = std::mem::take(&mut step.work.collision.begun);
+    for pair in &mut begun {
+        let points = std::mem::take(&mut pair.points);
+        pair.entity = Some(spawn(step, pair.ids, points));
+    }
+    step.work.collision.begun = begun;
+    pairs::begin(&mut step.work.collision);
+}
+
+fn spawn(step: &mut Step<'_>, ids: (u32, u32), points: Vec<ManifoldPoint>) -> Entity {
+    let Collision { colliders, movers, .. } = &step.work.collision;
+    let (a, b) = (ids.0 as usize, ids.1 as usize);
+    let contact = new_contact(&colliders[a], &colliders[b]);
+    let surface = meet(&movers[a], &movers[b], step.settings);
+    step.world.spawn((contact, Manifold { points }, surface, RowImpulses::default()))
 }
 
 /// The contact of two colliders.
-pub fn new_contact(a: &ColliderRecord, b: &ColliderRecord) -> Contact {
+fn new_contact(a: &ColliderRecord, b: &ColliderRecord) -> Contact {
     Contact {
         a: a.entity,
         b: b.entity,
@@ -108,7 +126,8 @@ pub fn new_contact(a: &ColliderRecord, b: &ColliderRecord) -> Contact {
 }
 
 /// Despawns a contact; those who slept on it wake.
-fn end_contact(world: &mut World, collision: &mut Collision, entity: Entity) {
+fn end_contact(world: &mut World, collision: &mut Collision, entity: Option<Entity>) {
+    let Some(entity) = entity else { return };
     let Ok(contact) = world.get::<&Contact>(entity).map(|c| *c) else { return };
     if contact.touching {
         collision.events.push(stopped(&contact));
@@ -138,10 +157,15 @@ pub fn find_in_world(step: &mut Step<'_>) {
             (contact.a.to_bits().get(), contact.collider_a, contact.b.to_bits().get(), contact.collider_b);
         extra.extend(known.insert(key, entity));
     }
-    for pair in &mut collision.pairs {
+    for pair in &collision.near {
         let (a, b) = (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
-        pair.entity = known.remove(&(a.entity.to_bits().get(), a.index, b.entity.to_bits().get(), b.index));
+        let name = (a.entity.to_bits().get(), a.index, b.entity.to_bits().get(), b.index);
+        let entity = known.remove(&name);
+        if entity.is_some() {
+            collision.begun.push(Pair { entity, ..Pair::new(pair.ids) });
+        }
     }
+    pairs::begin(collision);
     extra.extend(known.into_values());
     for entity in extra {
         let _ = step.world.despawn(entity);

@@ -1,7 +1,9 @@
 //! The narrow phase over all near pairs, in parallel, and the matching of new points with old ones.
 
 use super::carry::{MOST, carry_along};
-use crate::collision::{Brief, Collision, Mover, Pair, PairFilter, PairScratch};
+use crate::collision::{
+    Brief, ColliderRecord, Collision, Mover, NearPair, Pair, PairFilter, PairScratch, free_until,
+};
 use crate::components::{ManifoldPoint, Surface};
 use crate::geometry::{ContactPoint, Placed, ShapeHandle, collide, collide_ball, collide_forms, first_touch};
 use crate::schedule::Step;
@@ -11,74 +13,131 @@ use rayon::prelude::*;
 
 /// Pairs per task: fixed, so that the work is cut the same way for any number of threads.
 pub(super) const CHUNK: usize = 64;
+/// The same for pairs without a contact, most of which are left alone.
+pub(super) const NEAR_CHUNK: usize = 512;
 
-/// Finds the points of every near pair that may touch in this step.
+/// Finds the points of every near pair that may touch in this step. Pairs that have come to touch are in `begun` then.
 pub fn find_points(step: &mut Step<'_>) {
     let (settings, dt) = (step.settings, step.dt);
-    let Collision { pairs, colliders, briefs, movers, spent, scratch, jointed, filter, .. } =
+    let Collision { near, pairs, begun, colliders, briefs, movers, spent, scratch, jointed, filter, .. } =
         &mut step.work.collision;
-    let (colliders, briefs, movers, jointed, filter) = (&*colliders, &*briefs, &*movers, &*jointed, &*filter);
-    let spent = &*spent;
     let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
-    // Beyond this and what the two may move, neither their boxes meet nor is anything looked for.
-    let room = 2.0 * times.margin + times.fall;
-    scratch.resize_with(pairs.len().div_ceil(CHUNK), Default::default);
+    let look = Look { colliders, briefs, movers, jointed, filter: filter.as_ref(), times };
+    let spent = &*spent;
+    let chunks = near.len().max(pairs.len()).div_ceil(CHUNK);
+    if scratch.len() < chunks {
+        scratch.resize_with(chunks, Default::default);
+    }
     pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
         read_ahead(pairs);
         for pair in pairs {
-            let ids = (pair.ids.0 as usize, pair.ids.1 as usize);
-            if pair.apart(spent[ids.0] + spent[ids.1] + room) {
-                continue;
-            }
-            let (a, b) = (&briefs[ids.0], &briefs[ids.1]);
-            pair.asleep = pair.entity.is_some() && !a.awake && !b.awake;
-            if pair.asleep {
-                continue;
-            }
-            (pair.touches, pair.nearest, pair.free) = (false, f64::INFINITY, f64::NEG_INFINITY);
-            if let (Some(x), Some(y)) = (&a.bounds, &b.bounds)
-                && !x.meets(y)
-            {
-                // Both boxes have the margin around them.
-                pair.keep_apart(x.gap(y) + 2.0 * times.margin, &colliders[ids.0], &colliders[ids.1]);
-                continue;
-            }
-            if !may_meet(a, b) || tied(jointed, a.slot, b.slot) {
-                continue;
-            }
-            let refuses = |f: &PairFilter| !f(colliders[ids.0].entity, colliders[ids.1].entity);
-            if filter.as_ref().is_some_and(refuses) {
-                continue;
-            }
-            let (a, b) = (&movers[ids.0], &movers[ids.1]);
-            let motion = Motion::of(a, b, &times);
-            let gap = match collide_ball((a.form, &a.pose), (b.form, &b.pose), motion.reach) {
-                Some(Ok(point)) => {
-                    pair.nearest = place_one(&mut pair.points, a, b, &point, &motion);
-                    pair.touches = !pair.points.is_empty();
-                    continue;
-                }
-                Some(Err(gap)) if motion.way <= motion.reach => {
-                    scratch.found.clear();
-                    gap
-                }
-                _ => {
-                    if let Some(nearest) = carry_along(&mut pair.points, a, b, &motion) {
-                        (pair.touches, pair.nearest) = (true, nearest);
-                        continue;
-                    }
-                    motion.find((a, &colliders[ids.0].shape), (b, &colliders[ids.1].shape), scratch)
-                }
-            };
-            if scratch.found.is_empty() {
-                // Shapes are looked at within one margin, boxes within two.
-                pair.keep_apart(gap + times.margin, &colliders[ids.0], &colliders[ids.1]);
-            } else {
-                pair.nearest = place(&mut pair.points, a, b, scratch, &motion);
-                pair.touches = !pair.points.is_empty();
-            }
+            look.at_contact(pair, scratch);
         }
     });
+    near.par_chunks_mut(NEAR_CHUNK).zip(scratch.par_iter_mut()).for_each(|(near, scratch)| {
+        for pair in near {
+            look.at_near(pair, spent, scratch);
+        }
+    });
+    for scratch in &mut scratch[..near.len().div_ceil(NEAR_CHUNK)] {
+        begun.append(&mut scratch.begun);
+    }
+}
+
+/// What a look at a pair says.
+enum Seen {
+    /// There are points; the least separation (m).
+    Points(f64),
+    /// There are none for as long as the two odometers together show less than this (m).
+    Apart(f64),
+}
+
+/// What there is to look at.
+struct Look<'a> {
+    colliders: &'a [ColliderRecord],
+    briefs: &'a [Brief],
+    movers: &'a [Mover],
+    jointed: &'a [(u32, u32)],
+    filter: Option<&'a PairFilter>,
+    times: Times,
+}
+
+impl Look<'_> {
+    /// A pair that has a contact.
+    fn at_contact(&self, pair: &mut Pair, scratch: &mut PairScratch) {
+        let (a, b) = (&self.briefs[pair.ids.0 as usize], &self.briefs[pair.ids.1 as usize]);
+        pair.asleep = pair.entity.is_some() && !a.awake && !b.awake;
+        if !pair.asleep {
+            let seen = self.at(pair.ids, &mut pair.points, scratch);
+            (pair.touches, pair.nearest, pair.free) = match seen {
+                Seen::Points(nearest) => (true, nearest, f64::NEG_INFINITY),
+                Seen::Apart(free) => (false, f64::INFINITY, free),
+            };
+        }
+    }
+
+    /// A pair that has none.
+    fn at_near(&self, pair: &mut NearPair, spent: &[f64], scratch: &mut PairScratch) {
+        // Beyond this and what the two may move, neither their boxes meet nor is anything looked for.
+        let room = 2.0 * self.times.margin + self.times.fall;
+        if pair.apart(spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize] + room) {
+            return;
+        }
+        let mut points = std::mem::take(&mut scratch.fresh);
+        points.clear();
+        match self.at(pair.ids, &mut points, scratch) {
+            Seen::Apart(free) => pair.free = free,
+            Seen::Points(nearest) => {
+                scratch.begun.push(Pair { nearest, points: points.clone(), ..Pair::new(pair.ids) });
+            }
+        }
+        scratch.fresh = points;
+    }
+
+    /// Where two colliders touch.
+    #[inline]
+    fn at(&self, ids: (u32, u32), points: &mut Vec<ManifoldPoint>, scratch: &mut PairScratch) -> Seen {
+        let (i, j) = (ids.0 as usize, ids.1 as usize);
+        let apart = |distance: f64| Seen::Apart(free_until(distance, &self.colliders[i], &self.colliders[j]));
+        let never = Seen::Apart(f64::NEG_INFINITY);
+        let (a, b) = (&self.briefs[i], &self.briefs[j]);
+        if let (Some(x), Some(y)) = (&a.bounds, &b.bounds)
+            && !x.meets(y)
+        {
+            // Both boxes have the margin around them.
+            return apart(x.gap(y) + 2.0 * self.times.margin);
+        }
+        if !may_meet(a, b) || tied(self.jointed, a.slot, b.slot) {
+            return never;
+        }
+        if self.filter.is_some_and(|f| !f(self.colliders[i].entity, self.colliders[j].entity)) {
+            return never;
+        }
+        let (a, b) = (&self.movers[i], &self.movers[j]);
+        let motion = Motion::of(a, b, &self.times);
+        let gap = match collide_ball((a.form, &a.pose), (b.form, &b.pose), motion.reach) {
+            Some(Ok(point)) => {
+                let nearest = place_one(points, a, b, &point, &motion);
+                return if points.is_empty() { never } else { Seen::Points(nearest) };
+            }
+            Some(Err(gap)) if motion.way <= motion.reach => {
+                scratch.found.clear();
+                gap
+            }
+            _ => {
+                if let Some(nearest) = carry_along(points, a, b, &motion) {
+                    return Seen::Points(nearest);
+                }
+                motion.find((a, &self.colliders[i].shape), (b, &self.colliders[j].shape), scratch)
+            }
+        };
+        if scratch.found.is_empty() {
+            // Shapes are looked at within one margin, boxes within two.
+            return apart(gap + self.times.margin);
+        }
+        let nearest = place(points, a, b, scratch, &motion);
+        if points.is_empty() { never } else { Seen::Points(nearest) }
+    }
 }
 
 /// Brings the points of a chunk near. They lie scattered in memory; looked at one pair after another each costs the full way

@@ -6,13 +6,15 @@
 
 use super::colliders::read_colliders;
 use super::narrow::{may_meet, tied};
-use crate::collision::{ColliderRecord, Collision, Pair};
+use super::pairs;
+use crate::collision::{ColliderRecord, Collision};
 use crate::components::{BodyKind, Surface};
 use crate::geometry::{Bounds, Placed, first_touch};
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::work::{Bodies, Work};
 use glam::DVec3;
+use hecs::Entity;
 
 /// A body that turns by more than this in a step (rad) may stand anywhere in the next: its centre is watched even if it is slow.
 const SPIN: f64 = 1.0;
@@ -20,18 +22,19 @@ const SPIN: f64 = 1.0;
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { pairs, colliders, briefs, by_body, stops, jointed, filter, .. } =
+    let Collision { near, pairs, colliders, briefs, by_body, stops, jointed, filter, .. } =
         &mut step.work.collision;
     let (world, filter) = (&*step.world, &*filter);
     stops.clear();
     // A pair without points may be one for which none were found, deep in a thin wall; it is held all the same.
-    let pushes = |pair: &Pair, a: &ColliderRecord, b: &ColliderRecord| match pair.entity {
-        Some(e) if pair.touches => world.get::<&Surface>(e).is_ok_and(|s| s.enabled),
-        _ => {
-            let near = may_meet(&briefs[pair.ids.0 as usize], &briefs[pair.ids.1 as usize]);
-            near && filter.as_ref().is_none_or(|f| f(a.entity, b.entity))
-        }
-    };
+    let pushes =
+        |contact: Option<Entity>, ids: (u32, u32), a: &ColliderRecord, b: &ColliderRecord| match contact {
+            Some(e) => world.get::<&Surface>(e).is_ok_and(|s| s.enabled),
+            None => {
+                let near = may_meet(&briefs[ids.0 as usize], &briefs[ids.1 as usize]);
+                near && filter.as_ref().is_none_or(|f| f(a.entity, b.entity))
+            }
+        };
     let is_fast = |r: &ColliderRecord| {
         let [v, w] = bodies.velocity[r.slot as usize];
         let spins = w.length() * dt > SPIN;
@@ -42,18 +45,20 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     if !known.into_iter().any(|&number| is_fast(&colliders[number as usize])) {
         return;
     }
-    for pair in pairs.iter() {
-        let (a, b) = (&colliders[pair.ids.0 as usize], &colliders[pair.ids.1 as usize]);
+    let touching = pairs.iter().map(|p| (p.ids, p.entity.filter(|_| p.touches), p.nearest));
+    let others = near.iter().map(|p| (p.ids, None, f64::INFINITY));
+    for (ids, contact, nearest) in touching.chain(others) {
+        let (a, b) = (&colliders[ids.0 as usize], &colliders[ids.1 as usize]);
         let (fast_a, fast_b) = (is_fast(a), is_fast(b));
         if !(fast_a || fast_b) || a.sensor || b.sensor || a.slot == b.slot {
             continue;
         }
-        if !pushes(pair, a, b) || tied(jointed, a.slot, b.slot) {
+        if !pushes(contact, ids, a, b) || tied(jointed, a.slot, b.slot) {
             continue;
         }
         for (fast, other) in [(fast_a.then_some(a), b), (fast_b.then_some(b), a)] {
             let Some(fast) = fast else { continue };
-            if let Some(share) = free_share(fast, other, pair.nearest, bodies, dt) {
+            if let Some(share) = free_share(fast, other, nearest, bodies, dt) {
                 stops.push((fast.slot, share, bodies.view[fast.slot as usize].position));
             }
         }
@@ -106,7 +111,7 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
         return Vec::new();
     }
     read_colliders(step);
-    step.work.collision.broad.refresh();
+    pairs::refresh(&mut step.work.collision);
     let (bodies, collision) = (&step.work.bodies, &step.work.collision);
     // What a system of the game switched off in the last step lets through in this one too.
     let off = |a: u32, b: u32| {

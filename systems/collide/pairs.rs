@@ -1,0 +1,46 @@
+//! The lists of pairs: who is near, and who has a contact.
+
+use crate::collision::{Collision, NearPair, Pair};
+use crate::geometry::insert_sorted;
+
+/// Brings the lists up to date with the broad phase. Contacts of pairs that have parted go to `old_pairs`.
+pub fn refresh(collision: &mut Collision) {
+    let Collision { broad, near, pairs, old_pairs, ended, .. } = collision;
+    let changed = broad.refresh();
+    let removed = broad.take_removed();
+    // Pairs of colliders that are gone first: their ranks mean nothing any more.
+    if !removed.is_empty() {
+        let gone =
+            |ids: (u32, u32)| removed.binary_search(&ids.0).is_ok() || removed.binary_search(&ids.1).is_ok();
+        near.retain(|p| !gone(p.ids));
+        old_pairs.extend(pairs.extract_if(.., |p| gone(p.ids)));
+    }
+    if changed {
+        near.retain(|p| !broad.parted(p.ids));
+        old_pairs.extend(pairs.extract_if(.., |p| broad.parted(p.ids)));
+        ended.extend(broad.found().iter().map(|ids| NearPair::new(*ids)));
+        insert_sorted(near, ended, |p| broad.rank(p.ids));
+        broad.settle();
+    }
+}
+
+/// Moves the pairs in `begun` from those that are near to those with a contact; both are sorted.
+pub fn begin(collision: &mut Collision) {
+    let Collision { broad, near, pairs, begun, .. } = collision;
+    if begun.is_empty() {
+        return;
+    }
+    let mut gone = begun.iter().peekable();
+    near.retain(|p| gone.next_if(|b| b.ids == p.ids).is_none());
+    insert_sorted(pairs, begun, |p| broad.rank(p.ids));
+}
+
+/// Moves pairs without contact back to those that are only near.
+pub fn end(collision: &mut Collision, mut each: impl FnMut(Pair)) {
+    let Collision { broad, near, pairs, ended, .. } = collision;
+    for pair in pairs.extract_if(.., |p| !p.touches && !p.asleep) {
+        ended.push(NearPair { ids: pair.ids, free: pair.free });
+        each(pair);
+    }
+    insert_sorted(near, ended, |p| broad.rank(p.ids));
+}
