@@ -125,8 +125,6 @@ pub struct ColliderRecord {
     pub position: DVec3,
     /// World orientation.
     pub rotation: DQuat,
-    /// Surface properties.
-    pub material: Material,
     /// Who may touch it.
     pub filter: CollisionFilter,
     /// Does it only report?
@@ -139,21 +137,10 @@ pub struct ColliderRecord {
     pub thickness: f64,
     /// The same for solids; infinite for surfaces (flat meshes and fields, half-spaces), which have no thickness to respect.
     pub size: f64,
-    /// Largest distance of its points from the body's centre of mass.
-    pub reach: f64,
-    /// Its shape, if closed forms know it.
-    pub form: Form,
-    /// Does it have nothing but flat faces, convex?
-    pub faceted: bool,
-    /// Largest distance of its points from its own origin.
-    pub span: f64,
-    /// How far its surface has moved since it is known, at most (m).
-    pub odometer: f64,
-    /// Has its shape changed, or has it moved without bounds, since contacts were last updated?
-    pub reshaped: bool,
 }
 
-/// A collider as the narrow phase needs it, all in one place: pairs are many, and memory is slower than arithmetic.
+/// A collider as the narrow phase needs it, all in one place: pairs are many, and memory is slower than arithmetic. Lives as long
+/// as the collider; what changes is written over.
 #[derive(Clone, Copy, Debug)]
 pub struct Mover {
     /// Its shape, if closed forms know it.
@@ -176,11 +163,19 @@ pub struct Mover {
     pub reach: f64,
     /// Beyond this way its nearest point says little about what it will hit (m); infinite if forces do not move it.
     pub own: f64,
+    /// What `own` is if forces move it.
+    pub grip: f64,
+    /// What it allows as a margin (m).
+    pub fine: f64,
     /// Half of the smallest edge of its box; infinite for surfaces.
     pub size: f64,
+    /// Largest distance of its points from its own origin.
+    pub span: f64,
+    /// How far its surface has moved since it is known, at most (m).
+    pub odometer: f64,
     /// Does it have nothing but flat faces, convex?
     pub faceted: bool,
-    /// Is its shape another than in the last step?
+    /// Has its shape changed, or has it moved without bounds, since contacts were last updated?
     pub reshaped: bool,
 }
 
@@ -212,6 +207,13 @@ pub struct ColliderAhead {
     pub bounds: Option<Bounds>,
     /// How far its surface moves at most (m).
     pub way: f64,
+}
+
+impl ColliderAhead {
+    /// Where it is then.
+    pub fn pose(&self) -> Posed {
+        Posed { position: self.position, rotation: self.rotation }
+    }
 }
 
 /// A pair that would overlap after the step.
@@ -249,10 +251,10 @@ impl NearPair {
 }
 
 /// What two odometers together will not show before colliders meet that are at least `distance` apart now (m).
-pub fn free_until(distance: f64, a: &ColliderRecord, b: &ColliderRecord) -> f64 {
+pub fn free_until(distance: f64, a: &Mover, b: &Mover) -> f64 {
     let shown = a.odometer + b.odometer;
     // Rounding: of places, of what was added up, and of the distance itself.
-    let far = a.position.abs().max_element() + b.position.abs().max_element() + shown;
+    let far = a.pose.position.abs().max_element() + b.pose.position.abs().max_element() + shown;
     shown + distance - 1e-9 - 1e-14 * far
 }
 

@@ -36,10 +36,11 @@ pub struct Manifold {
 }
 
 /// One point of a [`Manifold`]. Vectors are in world axes.
+///
+/// The order of the fields is that of memory: first what the *collide* stage looks at in every step.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct ManifoldPoint {
-    /// Names the point for as long as it persists.
-    pub key: u32,
     /// Unit normal from a to b.
     pub normal: DVec3,
     /// Distance of the surfaces (m), negative where they overlap.
@@ -48,32 +49,35 @@ pub struct ManifoldPoint {
     pub arm_a: DVec3,
     /// From the centre of mass of b to the point (m).
     pub arm_b: DVec3,
-    /// First tangent: along sliding, or along what friction held back in the last step.
-    pub tangent: DVec3,
     /// Its place on the surface of a in the frame of that body, by which it is found again.
     pub anchor_a: DVec3,
     /// Its place on the surface of b, likewise.
     pub anchor_b: DVec3,
-    /// May it be carried along by the bodies while these hardly move against each other, without a look at the shapes?
-    pub carried: bool,
-    /// If so: the normal in the frame of a when the shapes were last looked at.
-    pub normal_a: DVec3,
-    /// If so: the normal in the frame of b, likewise.
-    pub normal_b: DVec3,
-    /// If so: the separation, likewise (m).
+    /// The separation when the shapes were last looked at (m).
     pub seen: f64,
+    /// Steps it has lived.
+    pub age: u32,
+    /// May it be carried along by the bodies while these hardly move against each other, without a look at the shapes? Points of a
+    /// manifold that are carried have one normal.
+    pub carried: bool,
     /// If so: with which of the bodies the normal turns.
     pub turns: Turns,
     /// If so: with which of the bodies the point moves.
     pub rides: Rides,
+    /// Names the point for as long as it persists.
+    pub key: u32,
+    /// If it is carried: the normal in the frame of a when the shapes were last looked at.
+    pub normal_a: DVec3,
+    /// If so: the normal in the frame of b, likewise.
+    pub normal_b: DVec3,
+    /// First tangent: along sliding, or along what friction held back in the last step.
+    pub tangent: DVec3,
     /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).
     pub approach: f64,
     /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.
     pub load: f64,
     /// Share of the last step's normal impulse that carried, the rest having stopped an approach.
     pub calm: f64,
-    /// Steps it has lived.
-    pub age: u32,
 }
 
 /// How two surfaces meet. Written anew in every step from the materials of the two colliders; what a system changes

@@ -28,12 +28,12 @@ impl Box3 {
         Box3 { low: aabb.mins, high: aabb.maxs }
     }
 
-    /// The same for a shape whose form is known already.
-    pub fn of(form: Form, shape: &ShapeHandle, at: &Posed) -> Box3 {
+    /// The same for a shape whose form is known already, and its orientation as a matrix.
+    #[inline]
+    pub fn of(form: Form, shape: &ShapeHandle, at: &Posed, turn: &DMat3) -> Box3 {
         let half = match form {
             Form::Ball(radius) => DVec3::splat(radius),
             Form::Box(half) => {
-                let turn = DMat3::from_quat(at.rotation);
                 turn.x_axis.abs() * half.x + turn.y_axis.abs() * half.y + turn.z_axis.abs() * half.z
             }
             Form::Other => {
@@ -102,8 +102,6 @@ impl Bounds {
 struct Leaf {
     order: u64,
     fat: Bounds,
-    /// What `fat` was at the last refresh; `None` for a collider that is new.
-    before: Option<Bounds>,
     movable: bool,
     alive: bool,
 }
@@ -114,6 +112,8 @@ pub struct BroadPhase {
     tree: Bvh,
     workspace: BvhWorkspace,
     leaves: Vec<Leaf>,
+    /// By collider: what `fat` was at the last refresh; `None` for a collider that is new.
+    before: Vec<Option<Bounds>>,
     free: Vec<u32>,
     unbounded: Vec<u32>,
     changed: Vec<u32>,
@@ -130,14 +130,16 @@ impl BroadPhase {
     /// Adds a collider and returns its number. `order` ranks colliders for ever; give later ones larger ranks.
     /// Two colliders that are not `movable` never form a pair.
     pub fn insert(&mut self, order: u64, bounds: Bounds, movable: bool) -> u32 {
-        let leaf = Leaf { order, fat: fatten(bounds), before: None, movable, alive: true };
+        let leaf = Leaf { order, fat: fatten(bounds), movable, alive: true };
         let id = match self.free.pop() {
             Some(id) => {
                 self.leaves[id as usize] = leaf;
+                self.before[id as usize] = None;
                 id
             }
             None => {
                 self.leaves.push(leaf);
+                self.before.push(None);
                 self.is_changed.push(false);
                 self.leaves.len() as u32 - 1
             }
@@ -161,10 +163,17 @@ impl BroadPhase {
     }
 
     /// Tells where a collider may be during the coming step.
+    #[inline]
     pub fn update(&mut self, id: u32, bounds: Bounds) {
+        match (&self.leaves[id as usize].fat, &bounds) {
+            (Bounds::Finite(fat), Bounds::Finite(tight)) if fat.contains(tight) => {}
+            _ => self.update_leaf(id, bounds),
+        }
+    }
+
+    fn update_leaf(&mut self, id: u32, bounds: Bounds) {
         let leaf = &mut self.leaves[id as usize];
         match (leaf.fat, bounds) {
-            (Bounds::Finite(fat), Bounds::Finite(tight)) if fat.contains(&tight) => {}
             (Bounds::Finite(_), Bounds::Finite(_)) => {
                 leaf.fat = fatten(bounds);
                 self.mark(id);
@@ -256,7 +265,7 @@ impl BroadPhase {
     }
 
     /// Is a pair that was near not so any more?
-    #[inline]
+    #[inline(always)]
     pub fn parted(&self, (a, b): (u32, u32)) -> bool {
         (self.is_changed[a as usize] || self.is_changed[b as usize])
             && !near(&self.leaves[a as usize].fat, &self.leaves[b as usize].fat)
@@ -267,7 +276,7 @@ impl BroadPhase {
         self.found.clear();
         for id in self.changed.drain(..) {
             self.is_changed[id as usize] = false;
-            self.leaves[id as usize].before = Some(self.leaves[id as usize].fat);
+            self.before[id as usize] = Some(self.leaves[id as usize].fat);
         }
     }
 
@@ -284,7 +293,7 @@ impl BroadPhase {
             // Two that changed find each other twice; once is enough.
             let twice = self.is_changed[other as usize] && other < id;
             // All that was near at the last refresh is a pair already.
-            let known = matches!((&leaf.before, &o.before), (Some(x), Some(y)) if near(x, y));
+            let known = matches!((&self.before[id as usize], &self.before[other as usize]), (Some(x), Some(y)) if near(x, y));
             if other != id && !twice && !known && (leaf.movable || o.movable) {
                 found.push(if leaf.order < o.order { (id, other) } else { (other, id) });
             }

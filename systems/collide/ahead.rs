@@ -16,11 +16,11 @@ use super::colliders::moved;
 use super::narrow::{CHUNK, NEAR_CHUNK, may_meet, new_point, tied};
 use super::{entities, list_jointed, pairs};
 use crate::collision::{
-    Brief, ColliderAhead, ColliderRecord, Collision, Overlapping, Pair, PairFilter, PairScratch,
+    Brief, ColliderAhead, ColliderRecord, Collision, Mover, Overlapping, Pair, PairFilter, PairScratch,
 };
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides};
-use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Shape, collide};
+use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Posed, Shape, collide};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
@@ -77,16 +77,17 @@ fn fly_ahead(step: &mut Step<'_>) {
 fn widen(step: &mut Step<'_>) {
     let margin = step.settings.contact_margin;
     let Work { bodies, collision, .. } = &mut *step.work;
-    let Collision { broad, colliders, briefs, by_body, ahead, spent_ahead, .. } = collision;
+    let Collision { broad, colliders, briefs, movers, by_body, ahead, spent_ahead, .. } = collision;
     let still = ColliderAhead { position: DVec3::ZERO, rotation: Default::default(), bounds: None, way: 0.0 };
     ahead.resize(colliders.len(), still);
     spent_ahead.resize(colliders.len(), 0.0);
     let mut wider = false;
     for &number in by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids) {
         let (record, brief) = (&colliders[number as usize], &mut briefs[number as usize]);
+        let mover = &movers[number as usize];
         let there = &mut ahead[number as usize];
-        *there = place(record, brief.bounds, bodies, step.dt);
-        spent_ahead[number as usize] = record.odometer + moved(record, there.position, there.rotation);
+        *there = place(record, mover, brief.bounds, bodies, step.dt);
+        spent_ahead[number as usize] = mover.odometer + moved(mover, &there.pose());
         if let (Some(Bounds::Finite(now)), Some(Bounds::Finite(then))) = (brief.bounds, there.bounds)
             && there.way > 0.0
             && !now.contains(&then)
@@ -104,15 +105,20 @@ fn widen(step: &mut Step<'_>) {
     }
 }
 
-fn place(record: &ColliderRecord, now: Option<Bounds>, bodies: &Bodies, dt: f64) -> ColliderAhead {
+fn place(
+    record: &ColliderRecord,
+    mover: &Mover,
+    now: Option<Bounds>,
+    bodies: &Bodies,
+    dt: f64,
+) -> ColliderAhead {
     let view = &bodies.ahead[record.slot as usize];
-    let (position, rotation) = (record.position, record.rotation);
+    let Posed { position, rotation } = mover.pose;
     if !bodies.is_awake(record.slot) || now.is_none() {
         return ColliderAhead { position, rotation, bounds: now, way: 0.0 };
     }
     let turn = view.angular_velocity.length() * dt;
-    let way =
-        view.linear_velocity.length() * dt + if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 };
+    let way = view.linear_velocity.length() * dt + if turn > 0.0 { turn.min(2.0) * mover.reach } else { 0.0 };
     let position = view.position + view.rotation * record.local_position;
     let rotation = view.rotation * record.local_rotation;
     let bounds = match record.shape.shape() {
@@ -137,6 +143,7 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
         near,
         pairs,
         colliders,
+        movers,
         briefs,
         filter,
         ahead,
@@ -147,7 +154,8 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
         ..
     } = &mut step.work.collision;
     let spent = &*spent;
-    let look = LookAhead { colliders, briefs, filter: filter.as_ref(), ahead, jointed, settings, dt, times };
+    let look =
+        LookAhead { colliders, movers, briefs, filter: filter.as_ref(), ahead, jointed, settings, dt, times };
     let (old, new) = (pairs.len().div_ceil(CHUNK), near.len().div_ceil(NEAR_CHUNK));
     if scratch.len() < old + new {
         scratch.resize_with(old + new, Default::default);
@@ -182,6 +190,7 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
 /// What there is to look at ahead.
 struct LookAhead<'a> {
     colliders: &'a [ColliderRecord],
+    movers: &'a [Mover],
     briefs: &'a [Brief],
     filter: Option<&'a PairFilter>,
     ahead: &'a [ColliderAhead],
@@ -199,7 +208,7 @@ impl LookAhead<'_> {
         let (there_a, there_b) = (&self.ahead[i], &self.ahead[j]);
         let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { return };
         let (a, b) = (&self.colliders[i], &self.colliders[j]);
-        let (margin, tolerance) = margins(a, b, self.settings);
+        let (margin, tolerance) = margins(&self.movers[i], &self.movers[j], self.settings);
         if there_a.way + there_b.way <= tolerance || !x.meets(y) {
             return;
         }
@@ -221,7 +230,7 @@ impl LookAhead<'_> {
 }
 
 /// How far around points are taken along, and what may overlap: less for small bodies.
-fn margins(a: &ColliderRecord, b: &ColliderRecord, settings: &Settings) -> (f64, f64) {
+fn margins(a: &Mover, b: &Mover, settings: &Settings) -> (f64, f64) {
     let size = a.reach.min(b.reach);
     (settings.contact_margin.min(0.05 * size), settings.contact_tolerance.min(0.01 * size))
 }

@@ -78,32 +78,28 @@ pub(super) fn carry_along(
     b: &Mover,
     motion: &Motion,
 ) -> Option<f64> {
-    let known = !points.is_empty() && points.len() <= MOST && points.iter().all(|p| p.carried);
-    if !known || a.reshaped || b.reshaped {
+    let known = points.len() <= MOST && points.iter().all(|p| p.carried);
+    let first = points.first().filter(|_| known && !a.reshaped && !b.reshaped)?;
+    let limits = Limits::of(a, b, motion, points.len())?;
+    // Points that are carried have one normal.
+    let (by_a, by_b) = (a.turn * first.normal_a, b.turn * first.normal_b);
+    let normal = if first.turns == Turns::B { by_b } else { by_a };
+    let crossing = first.turns == Turns::Neither;
+    let tilt = (by_a - by_b).length();
+    let far = tilt * limits.extent;
+    if tilt > if crossing { EDGES_TILTED.min(limits.tilted) } else { limits.tilted } || far > limits.unseen {
         return None;
     }
-    let limits = Limits::of(a, b, motion, points.len())?;
     let apart = b.center - a.center;
-    let mut moved = [(DVec3::ZERO, 0.0, DVec3::ZERO); MOST];
+    let mut moved = [(0.0, DVec3::ZERO); MOST];
     for (point, moved) in points.iter().zip(&mut moved) {
         let (on_a, on_b) = (a.turn * point.anchor_a, b.turn * point.anchor_b);
-        let (by_a, by_b) = (a.turn * point.normal_a, b.turn * point.normal_b);
-        let normal = if point.turns == Turns::B { by_b } else { by_a };
         let gap = apart + on_b - on_a;
         let separation = normal.dot(gap);
-        let (slip, tilt) = ((gap - normal * separation).length_squared(), (by_a - by_b).length());
+        let slip = (gap - normal * separation).length_squared();
         let closed = (separation - point.seen).abs();
-        let tilted =
-            if point.turns == Turns::Neither { EDGES_TILTED.min(limits.tilted) } else { limits.tilted };
-        let slipped = if point.rides == Rides::Between || point.turns == Turns::Neither {
-            limits.crossed
-        } else {
-            limits.slipped
-        };
-        let stays = slip <= slipped * slipped
-            && tilt <= tilted
-            && closed <= limits.closed
-            && closed + tilt * limits.extent <= limits.unseen;
+        let slipped = if crossing || point.rides == Rides::Between { limits.crossed } else { limits.slipped };
+        let stays = slip <= slipped * slipped && closed <= limits.closed && closed + far <= limits.unseen;
         if !stays {
             return None;
         }
@@ -112,10 +108,10 @@ pub(super) fn carry_along(
             Rides::B => on_a + gap - normal * (0.5 * separation),
             Rides::Between => on_a + gap * 0.5,
         };
-        *moved = (normal, separation, arm_a);
+        *moved = (separation, arm_a);
     }
     let mut nearest = f64::INFINITY;
-    for (point, (normal, separation, arm_a)) in points.iter_mut().zip(moved) {
+    for (point, (separation, arm_a)) in points.iter_mut().zip(moved) {
         (point.normal, point.separation) = (normal, separation);
         (point.arm_a, point.arm_b) = (arm_a, arm_a - apart);
         point.age = point.age.saturating_add(1);
@@ -171,7 +167,11 @@ mod tests {
             way: 0.0,
             reach,
             own: 0.1 * reach,
+            grip: 0.1 * reach,
+            fine: (0.05 * reach).min(shape.thickness()),
             size: shape.thickness(),
+            span: reach,
+            odometer: 0.0,
             faceted: true,
             reshaped: false,
         }

@@ -1,7 +1,7 @@
 //! Colliders enter the stage: placed in the world, boxed, and known to the broad phase.
 
 use crate::collision::{BodyColliders, Brief, ColliderRecord, Collision, Mover};
-use crate::components::{BodyIndex, BodyKind, Collider, Colliders};
+use crate::components::{BodyIndex, BodyKind, Collider, Colliders, CollisionFilter, Material};
 use crate::constraint::BodyView;
 use crate::geometry::{Bounds, Box3, Form, Posed, Shape, ShapeHandle};
 use crate::schedule::Step;
@@ -51,191 +51,251 @@ fn read_body(
         collision.bodies += 1;
     }
     collision.by_body[id].pass = collision.pass;
+    let now = Now { entity, slot, view, awake, margin, dt };
     for (k, collider) in colliders.iter().enumerate() {
         let order = u64::from(slot) << 16 | k as u64;
         match collision.by_body[id].ids.get(k).copied() {
             Some(number) => {
                 collision.broad.set_order(number, order);
-                let record = &mut collision.colliders[number as usize];
-                let changed = refresh(record, collider, slot, view);
-                if record.reshaped {
-                    collision.reshaped.push(number);
-                }
-                let (way, sweep) = ways(record, view, dt);
-                let mut place = collision.briefs[number as usize].bounds;
-                if changed {
-                    place = bounds(record, view, margin + sweep, dt);
-                    if let Some(bounds) = place {
-                        collision.broad.update(number, bounds);
-                    }
-                }
-                collision.briefs[number as usize] = brief(collider, slot, view, awake, place);
-                collision.movers[number as usize] = mover(record, view, way);
-                collision.spent[number as usize] = spent(record, way);
+                now.refresh(collision, number, collider);
             }
-            None => {
-                let record = new_record(entity, slot, k as u32, collider, view);
-                let (way, sweep) = ways(&record, view, dt);
-                let place = bounds(&record, view, margin + sweep, dt);
-                let (mover, spent) = (mover(&record, view, way), spent(&record, way));
-                let brief = brief(collider, slot, view, awake, place);
-                // A shape whose box is not finite cannot be met; it waits as a point.
-                let bounds =
-                    place.unwrap_or(Bounds::Finite(Box3 { low: view.position, high: view.position }));
-                let number = collision.broad.insert(order, bounds, is_movable(view));
-                if collision.colliders.len() <= number as usize {
-                    collision.colliders.push(record);
-                    collision.briefs.push(brief);
-                    collision.movers.push(mover);
-                    collision.spent.push(spent);
-                } else {
-                    collision.colliders[number as usize] = record;
-                    collision.briefs[number as usize] = brief;
-                    collision.movers[number as usize] = mover;
-                    collision.spent[number as usize] = spent;
-                }
-                collision.by_body[id].ids.push(number);
-            }
+            None => now.add(collision, id, order, k as u32, collider),
         }
     }
 }
 
-fn brief(collider: &Collider, slot: u32, view: &BodyView, awake: bool, bounds: Option<Bounds>) -> Brief {
-    let (filter, sensor, dynamic) = (collider.filter, collider.sensor, view.kind == BodyKind::Dynamic);
-    Brief { bounds, slot, filter, sensor, dynamic, awake }
+/// A body in this step.
+struct Now<'a> {
+    entity: Entity,
+    slot: u32,
+    view: &'a BodyView,
+    awake: bool,
+    margin: f64,
+    dt: f64,
 }
+
+impl Now<'_> {
+    /// Takes over what may have changed.
+    fn refresh(&self, collision: &mut Collision, number: u32, collider: &Collider) {
+        let n = number as usize;
+        let (record, mover) = (&mut collision.colliders[n], &mut collision.movers[n]);
+        let mut changed = is_movable(self.view);
+        if !record.shape.same(&collider.shape) {
+            record.shape = collider.shape.clone();
+            measure(record, mover, collider);
+            (changed, mover.reshaped) = (true, true);
+        }
+        let pose = self.pose(collider);
+        if mover.pose != pose {
+            changed = true;
+            let moved = moved(mover, &pose);
+            if moved.is_finite() {
+                mover.odometer += moved;
+            } else {
+                mover.reshaped = true;
+            }
+        }
+        if mover.reshaped {
+            collision.reshaped.push(number);
+        }
+        record.slot = self.slot;
+        (record.local_position, record.local_rotation) = (collider.position, collider.rotation);
+        (record.filter, record.sensor) = (collider.filter, collider.sensor);
+        (record.position, record.rotation) = (pose.position, pose.rotation);
+        mover.pose = pose;
+        let sweep = self.set_motion(mover, collider);
+        let brief = &mut collision.briefs[n];
+        if changed {
+            brief.bounds = self.bounds(record, mover, collider, sweep);
+            if let Some(bounds) = brief.bounds {
+                collision.broad.update(number, bounds);
+            }
+        }
+        self.set_brief(brief, collider);
+        collision.spent[n] = spent(mover);
+    }
+
+    /// A collider that was not there.
+    fn add(&self, collision: &mut Collision, id: usize, order: u64, index: u32, collider: &Collider) {
+        let pose = self.pose(collider);
+        let (mut record, mut mover) = (new_record(self, index, collider, &pose), new_mover(pose));
+        measure(&mut record, &mut mover, collider);
+        let sweep = self.set_motion(&mut mover, collider);
+        let mut brief = NEW_BRIEF;
+        brief.bounds = self.bounds(&record, &mover, collider, sweep);
+        self.set_brief(&mut brief, collider);
+        // A shape whose box is not finite cannot be met; it waits as a point.
+        let at = self.view.position;
+        let bounds = brief.bounds.unwrap_or(Bounds::Finite(Box3 { low: at, high: at }));
+        let number = collision.broad.insert(order, bounds, is_movable(self.view));
+        put(&mut collision.colliders, number, record);
+        put(&mut collision.briefs, number, brief);
+        put(&mut collision.spent, number, spent(&mover));
+        put(&mut collision.movers, number, mover);
+        collision.by_body[id].ids.push(number);
+    }
+
+    #[inline]
+    fn pose(&self, collider: &Collider) -> Posed {
+        if collider.position == DVec3::ZERO && collider.rotation == DQuat::IDENTITY {
+            return Posed { position: self.view.position, rotation: self.view.rotation };
+        }
+        Posed {
+            position: self.view.position + self.view.rotation * collider.position,
+            rotation: self.view.rotation * collider.rotation,
+        }
+    }
+
+    /// Writes how the collider moves in this step. Returns how far its surface moves by turning at most: a turning body sweeps no
+    /// further than its reach; one that turns fast is a ball. Bodies that do not turn may be unbounded: no zero times infinity.
+    #[inline]
+    fn set_motion(&self, mover: &mut Mover, collider: &Collider) -> f64 {
+        let view = self.view;
+        let turn = view.angular_velocity.length() * self.dt;
+        let sweep = if turn > 0.0 { turn.min(2.0) * mover.reach } else { 0.0 };
+        mover.center = view.position;
+        mover.turn = DMat3::from_quat(view.rotation);
+        mover.velocity = [view.linear_velocity, view.angular_velocity];
+        mover.way = view.linear_velocity.length() * self.dt + sweep;
+        mover.material = collider.material;
+        let dynamic = view.kind == BodyKind::Dynamic;
+        mover.mass = if dynamic { view.mass } else { f64::INFINITY };
+        mover.own = if dynamic { mover.grip } else { f64::INFINITY };
+        mover.fine = mover.own.min(0.05 * mover.reach).min(mover.size.max(1e-6));
+        sweep
+    }
+
+    #[inline]
+    fn set_brief(&self, brief: &mut Brief, collider: &Collider) {
+        (brief.slot, brief.awake, brief.dynamic) =
+            (self.slot, self.awake, self.view.kind == BodyKind::Dynamic);
+        (brief.filter, brief.sensor) = (collider.filter, collider.sensor);
+    }
+
+    /// Where the collider may be during the step, with the margin all around.
+    #[inline]
+    fn bounds(
+        &self,
+        record: &ColliderRecord,
+        mover: &Mover,
+        collider: &Collider,
+        sweep: f64,
+    ) -> Option<Bounds> {
+        let (pose, margin) = (&mover.pose, self.margin + sweep);
+        let turn = match mover.form {
+            Form::Other => {
+                if let Shape::HalfSpace { normal } = record.shape.shape() {
+                    let normal = pose.rotation * normal.normalize();
+                    return Some(Bounds::Below { normal, offset: normal.dot(pose.position) + margin });
+                }
+                DMat3::IDENTITY
+            }
+            Form::Box(_) if collider.rotation != DQuat::IDENTITY => DMat3::from_quat(pose.rotation),
+            _ => mover.turn,
+        };
+        let there = Box3::of(mover.form, &record.shape, pose, &turn);
+        let swept = there.swept(self.view.linear_velocity * self.dt, margin);
+        (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
+    }
+}
+
+fn put<T>(list: &mut Vec<T>, number: u32, item: T) {
+    match list.get_mut(number as usize) {
+        Some(old) => *old = item,
+        None => list.push(item),
+    }
+}
+
+const NEW_BRIEF: Brief = Brief {
+    bounds: None,
+    slot: 0,
+    filter: CollisionFilter { groups: 0, mask: 0 },
+    sensor: false,
+    dynamic: false,
+    awake: true,
+};
 
 fn is_movable(view: &BodyView) -> bool {
     view.kind != BodyKind::Fixed
 }
 
-fn new_record(entity: Entity, slot: u32, index: u32, collider: &Collider, view: &BodyView) -> ColliderRecord {
-    let mut record = ColliderRecord {
-        entity,
-        slot,
+fn new_record(now: &Now, index: u32, collider: &Collider, pose: &Posed) -> ColliderRecord {
+    ColliderRecord {
+        entity: now.entity,
+        slot: now.slot,
         index,
         shape: collider.shape.clone(),
         core: collider.shape.clone(),
         centre: collider.shape.clone(),
         local_position: collider.position,
         local_rotation: collider.rotation,
-        position: DVec3::NAN,
-        rotation: view.rotation,
-        material: collider.material,
+        position: pose.position,
+        rotation: pose.rotation,
         filter: collider.filter,
         sensor: collider.sensor,
         thickness: 0.0,
         size: 0.0,
-        reach: 0.0,
-        form: Form::Other,
-        faceted: false,
-        span: 0.0,
-        odometer: 0.0,
-        reshaped: false,
-    };
-    measure(&mut record, collider);
-    refresh(&mut record, collider, slot, view);
-    record.reshaped = false;
-    record
+    }
 }
 
-fn measure(record: &mut ColliderRecord, collider: &Collider) {
-    record.thickness = collider.shape.thickness();
+fn new_mover(pose: Posed) -> Mover {
+    Mover {
+        form: Form::Other,
+        pose,
+        center: DVec3::ZERO,
+        turn: DMat3::IDENTITY,
+        velocity: [DVec3::ZERO; 2],
+        material: Material::default(),
+        mass: 1.0,
+        way: 0.0,
+        reach: 0.0,
+        own: 0.0,
+        grip: 0.0,
+        fine: 0.0,
+        size: 0.0,
+        span: 0.0,
+        odometer: 0.0,
+        faceted: false,
+        reshaped: false,
+    }
+}
+
+/// Takes over all that follows from the shape and its place on the body.
+fn measure(record: &mut ColliderRecord, mover: &mut Mover, collider: &Collider) {
+    let shape = &collider.shape;
+    record.thickness = shape.thickness();
     if record.thickness.is_finite() && record.thickness > 0.0 {
         record.core = ShapeHandle::sphere(0.5 * record.thickness);
         record.centre = ShapeHandle::sphere(0.01 * record.thickness);
     }
-    record.reach = collider.shape.reach_from(collider.rotation.inverse() * -collider.position);
-    record.span = collider.shape.reach_from(DVec3::ZERO);
-    record.form = collider.shape.form();
-    record.faceted = matches!(collider.shape.shape(), Shape::Box { .. } | Shape::ConvexHull { .. });
-    let surface = matches!(collider.shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });
-    let flat = surface && record.thickness < 0.01 * record.reach;
+    mover.reach = shape.reach_from(collider.rotation.inverse() * -collider.position);
+    mover.span = shape.reach_from(DVec3::ZERO);
+    mover.form = shape.form();
+    mover.faceted = matches!(shape.shape(), Shape::Box { .. } | Shape::ConvexHull { .. });
+    mover.grip = (0.5 * record.thickness).max(0.1 * mover.reach);
+    let surface = matches!(shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });
+    let flat = surface && record.thickness < 0.01 * mover.reach;
     record.size = if flat { f64::INFINITY } else { record.thickness };
-}
-
-/// Takes over what may have changed; false if a body that does not move has not.
-fn refresh(record: &mut ColliderRecord, collider: &Collider, slot: u32, view: &BodyView) -> bool {
-    let position = view.position + view.rotation * collider.position;
-    let rotation = view.rotation * collider.rotation;
-    let mut changed = view.kind != BodyKind::Fixed;
-    if !record.shape.same(&collider.shape) {
-        record.shape = collider.shape.clone();
-        measure(record, collider);
-        (changed, record.reshaped) = (true, true);
-    }
-    if record.position != position || record.rotation != rotation {
-        changed = true;
-        let moved = moved(record, position, rotation);
-        if moved.is_finite() {
-            record.odometer += moved;
-        } else {
-            record.reshaped = true;
-        }
-    }
-    record.slot = slot;
-    (record.local_position, record.local_rotation) = (collider.position, collider.rotation);
-    (record.position, record.rotation) = (position, rotation);
-    (record.material, record.filter, record.sensor) = (collider.material, collider.filter, collider.sensor);
-    changed
-}
-
-/// How far the surface moves in the step at most, and how much of that is from turning. A turning body sweeps no further
-/// than its reach; one that turns fast is a ball. Bodies that do not turn may be unbounded: no zero times infinity.
-fn ways(record: &ColliderRecord, view: &BodyView, dt: f64) -> (f64, f64) {
-    let turn = view.angular_velocity.length() * dt;
-    let sweep = if turn > 0.0 { turn.min(2.0) * record.reach } else { 0.0 };
-    (view.linear_velocity.length() * dt + sweep, sweep)
+    mover.size = record.size;
 }
 
 /// How far a collider's points go at most when it is put elsewhere. Turning by θ takes a point at distance r no further than
 /// 2 r sin θ/2, which is no more than 2 r |q − q'| = 4 r sin θ/4.
-pub(super) fn moved(record: &ColliderRecord, position: DVec3, rotation: DQuat) -> f64 {
-    let turn = (rotation - record.rotation).length();
-    let swung = if turn > 0.0 { 2.0 * turn * record.span } else { 0.0 };
-    (position - record.position).length() + swung
+pub(super) fn moved(mover: &Mover, to: &Posed) -> f64 {
+    let turn = (to.rotation - mover.pose.rotation).length();
+    let swung = if turn > 0.0 { 2.0 * turn * mover.span } else { 0.0 };
+    (to.position - mover.pose.position).length() + swung
 }
 
 /// See [`Collision::spent`].
-fn spent(record: &ColliderRecord, way: f64) -> f64 {
-    if record.reshaped { f64::INFINITY } else { record.odometer + way }
-}
-
-fn mover(record: &ColliderRecord, view: &BodyView, way: f64) -> Mover {
-    let dynamic = view.kind == BodyKind::Dynamic;
-    let own = (0.5 * record.thickness).max(0.1 * record.reach);
-    Mover {
-        form: record.form,
-        pose: Posed { position: record.position, rotation: record.rotation },
-        center: view.position,
-        turn: DMat3::from_quat(view.rotation),
-        velocity: [view.linear_velocity, view.angular_velocity],
-        material: record.material,
-        mass: if dynamic { view.mass } else { f64::INFINITY },
-        way,
-        reach: record.reach,
-        own: if dynamic { own } else { f64::INFINITY },
-        size: record.size,
-        faceted: record.faceted,
-        reshaped: record.reshaped,
-    }
-}
-
-/// Where the collider may be during the step, with `margin` all around.
-fn bounds(record: &ColliderRecord, view: &BodyView, margin: f64, dt: f64) -> Option<Bounds> {
-    if let Shape::HalfSpace { normal } = record.shape.shape() {
-        let normal = record.rotation * normal.normalize();
-        return Some(Bounds::Below { normal, offset: normal.dot(record.position) + margin });
-    }
-    let pose = Posed { position: record.position, rotation: record.rotation };
-    let swept = Box3::of(record.form, &record.shape, &pose).swept(view.linear_velocity * dt, margin);
-    (swept.low.is_finite() && swept.high.is_finite()).then_some(Bounds::Finite(swept))
+fn spent(mover: &Mover) -> f64 {
+    if mover.reshaped { f64::INFINITY } else { mover.odometer + mover.way }
 }
 
 /// Once contacts have been updated, everything is known of the shapes as they are.
 pub fn know_shapes(collision: &mut Collision) {
     for number in collision.reshaped.drain(..) {
-        collision.colliders[number as usize].reshaped = false;
+        collision.movers[number as usize].reshaped = false;
     }
 }
 

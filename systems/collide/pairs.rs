@@ -3,6 +3,9 @@
 use crate::collision::{Collision, NearPair, Pair};
 use crate::geometry::insert_sorted;
 
+/// Up to so many pairs are taken out of a list one by one.
+const FEW: usize = 8;
+
 /// Brings the lists up to date with the broad phase. Contacts of pairs that have parted go to `old_pairs`.
 pub fn refresh(collision: &mut Collision) {
     let Collision { broad, near, pairs, old_pairs, ended, .. } = collision;
@@ -16,8 +19,8 @@ pub fn refresh(collision: &mut Collision) {
         old_pairs.extend(pairs.extract_if(.., |p| gone(p.ids)));
     }
     if changed {
-        near.retain(|p| !broad.parted(p.ids));
-        old_pairs.extend(pairs.extract_if(.., |p| broad.parted(p.ids)));
+        sift(near, |p| broad.parted(p.ids), drop);
+        sift(pairs, |p| broad.parted(p.ids), |p| old_pairs.push(p));
         ended.extend(broad.found().iter().map(|ids| NearPair::new(*ids)));
         insert_sorted(near, ended, |p| broad.rank(p.ids));
         broad.settle();
@@ -30,8 +33,15 @@ pub fn begin(collision: &mut Collision) {
     if begun.is_empty() {
         return;
     }
-    let mut gone = begun.iter().peekable();
-    near.retain(|p| gone.next_if(|b| b.ids == p.ids).is_none());
+    let place = |near: &[NearPair], ids| near.partition_point(|p| broad.rank(p.ids) < broad.rank(ids));
+    if begun.len() < FEW {
+        for pair in begun.iter() {
+            near.remove(place(near, pair.ids));
+        }
+    } else {
+        let mut gone = begun.iter().peekable();
+        near.retain(|p| gone.next_if(|b| b.ids == p.ids).is_none());
+    }
     insert_sorted(pairs, begun, |p| broad.rank(p.ids));
 }
 
@@ -43,4 +53,11 @@ pub fn end(collision: &mut Collision, mut each: impl FnMut(Pair)) {
         each(pair);
     }
     insert_sorted(near, ended, |p| broad.rank(p.ids));
+}
+
+/// Takes out what is gone; most often nothing is, and the list is only read.
+fn sift<T>(list: &mut Vec<T>, gone: impl Fn(&T) -> bool, take: impl FnMut(T)) {
+    if let Some(first) = list.iter().position(&gone) {
+        list.extract_if(first.., |item| gone(item)).for_each(take);
+    }
 }

@@ -168,15 +168,17 @@ pub fn collide_forms(
     }
 }
 
-/// The one point of a ball and a ball or box, or how far apart they are at least; `None` for other pairs.
+/// Are these a ball and a ball or box?
 #[inline]
-pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), reach: f64) -> Option<Result<ContactPoint, f64>> {
-    match (a.0, b.0) {
-        (Form::Ball(_), Form::Ball(_) | Form::Box(_)) | (Form::Box(_), Form::Ball(_)) => {
-            Some(round::touch(a, b, reach))
-        }
-        _ => None,
-    }
+pub fn is_ball_pair(a: Form, b: Form) -> bool {
+    let known = !matches!(a, Form::Other) && !matches!(b, Form::Other);
+    known && (matches!(a, Form::Ball(_)) || matches!(b, Form::Ball(_)))
+}
+
+/// The one point of a ball and a ball or box, or how far apart they are at least (−∞ for other pairs).
+#[inline]
+pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), reach: f64) -> Result<ContactPoint, f64> {
+    round::touch(a, b, reach)
 }
 
 /// Leaves the points that say as much as all, in world axes.
