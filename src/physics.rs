@@ -196,6 +196,11 @@ impl Physics {
         &self.work.collision.events
     }
 
+    /// How many pairs of colliders are near enough to be watched; `StepReport::contacts` says how many of them touch or are about to.
+    pub fn near_pairs(&self) -> usize {
+        self.work.collision.near.len() + self.work.collision.pairs.len()
+    }
+
     /// Wakes a body, and with it its island, in the coming step.
     pub fn wake(&mut self, body: Entity) {
         self.work.collision.disturbed.push(body);

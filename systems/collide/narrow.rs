@@ -123,7 +123,7 @@ impl Look<'_> {
                     return if points.is_empty() { never } else { Seen::Points(nearest) };
                 }
                 // Shapes are looked at within one margin, boxes within two.
-                Err(gap) if motion.way <= motion.reach => return apart(gap + self.times.margin),
+                Err(gap) if motion.misses(gap) => return apart(gap + self.times.margin),
                 Err(_) => {}
             }
         } else if let Some(nearest) = carry_along(points, a, b, &motion) {
@@ -235,6 +235,13 @@ impl Motion {
         Motion { relative, margin, reach: margin + lesser(way, own), way, fall, dt }
     }
 
+    /// Need shapes that are this far apart at least, and beyond reach, not be swept? Either all of their way is within reach, or
+    /// what they move against each other is less than the gap.
+    #[inline]
+    fn misses(&self, gap: f64) -> bool {
+        self.way <= self.reach || (gap > 0.0 && gap * gap > 1.01 * self.relative.length_squared())
+    }
+
     /// Looks at the shapes. Returns how far they are apart at least, if no point is found and that is known; −∞ else.
     pub fn find(
         &self,
@@ -247,7 +254,7 @@ impl Motion {
         let placed = |m: &Mover| (m.pose.position, m.pose.rotation);
         let known = collide_forms((form_a, &a.0.pose), (form_b, &b.0.pose), self.reach, narrow, found);
         if let Some(gap) = known
-            && (!found.is_empty() || self.way <= self.reach)
+            && (!found.is_empty() || self.misses(gap))
         {
             return gap;
         }

@@ -52,11 +52,14 @@ fn main() {
         ahead.push(of("look ahead"));
         deepest = deepest.max(depth(&mut world));
         if step % 30 == 29 {
+            let (near, pairs, points) = counts(&rapier);
             println!(
-                "step {:3}: contacts {:4} (rapier {:4}), collide {:.3} ms, rapier {:.3} ms, ratio {:.2}",
+                "step {:3}: near {:4}, contacts {:4}, points {:4} (rapier {near:4}, {pairs:4}, {points:4}), \
+                 collide {:.3} ms, rapier {:.3} ms, ratio {:.2}",
                 step + 1,
+                physics.near_pairs(),
                 physics.report().contacts,
-                rapier.narrow_phase.contact_pairs().filter(|p| p.has_any_active_contact()).count(),
+                world.query_mut::<&Manifold>().into_iter().map(|m| m.points.len()).sum::<usize>(),
                 median(&ours[step - 29..]),
                 median(&theirs[step - 29..]),
                 median(&ours[step - 29..]) / median(&theirs[step - 29..])
@@ -69,6 +72,8 @@ fn main() {
         median(&theirs)
     );
     println!("ratio: {:.2}", median(&ours) / median(&theirs));
+    let (sum, sum_theirs) = (ours.iter().sum::<f64>(), theirs.iter().sum::<f64>());
+    println!("whole run: {sum:.1} ms, rapier {sum_theirs:.1} ms, ratio {:.2}", sum / sum_theirs);
     println!(
         "look ahead at every moving pair: {:.3} ms more; rapier's whole step {:.3} ms",
         median(&ahead),
@@ -97,6 +102,14 @@ fn simulate(count: usize, steps: usize) {
         median(&times),
         1e3 * deepest
     );
+}
+
+/// Rapier's pairs with boxes that meet, those with contacts, and their points.
+fn counts(rapier: &r::PhysicsWorld) -> (usize, usize, usize) {
+    let near = rapier.narrow_phase.contact_pairs();
+    let active = || rapier.narrow_phase.contact_pairs().filter(|p| p.has_any_active_contact());
+    let points = active().flat_map(|p| p.manifolds()).map(|m| m.points.len());
+    (near.count(), active().count(), points.sum())
 }
 
 /// The deepest overlap that our narrow phase sees.

@@ -35,24 +35,29 @@ pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: 
     let i = first_largest(of_a);
     let mut best = (of_a[i], Axis::FaceOfA(i, side(t[i])));
     // A face of b must be clearly better than one of a, or the reference would flip from step to step.
-    for k in 0..3 {
-        if of_b[k] > best.0 + 1e-6 * size {
-            best = (of_b[k], Axis::FaceOfB(k, side(t_b[k])));
+    for (k, gap) in of_b.to_array().into_iter().enumerate() {
+        if gap > best.0 + 1e-6 * size {
+            best = (gap, Axis::FaceOfB(k, side(t_b[k])));
         }
     }
     let clearly = 1e-3 * size;
+    // As arrays, which may be indexed without a choice between x, y and z.
+    let (ea, eb, t) = (ea.to_array(), eb.to_array(), t.to_array());
+    let (columns, c) = (r.to_cols_array_2d(), c.to_cols_array_2d());
+    const NEXT: [usize; 3] = [1, 2, 0];
+    const LAST: [usize; 3] = [2, 0, 1];
     for i in 0..3 {
-        let (u, w) = ((i + 1) % 3, (i + 2) % 3);
+        let (u, w) = (NEXT[i], LAST[i]);
         for j in 0..3 {
-            let column = r.col(j);
+            let column = &columns[j];
             let square = column[u] * column[u] + column[w] * column[w];
             if square < 1e-6 {
                 continue; // parallel edges: a face normal says the same
             }
             // e_i × column_j, of length √square; the spans of a box along it need no axis i (or j) of its own.
             let along = t[w] * column[u] - t[u] * column[w];
-            let (k, l) = ((j + 1) % 3, (j + 2) % 3);
-            let spans = ea[u] * c.col(j)[w] + ea[w] * c.col(j)[u] + eb[k] * c.col(l)[i] + eb[l] * c.col(k)[i];
+            let (k, l) = (NEXT[j], LAST[j]);
+            let spans = ea[u] * c[j][w] + ea[w] * c[j][u] + eb[k] * c[l][i] + eb[l] * c[k][i];
             let overlap = along.abs() - spans;
             // Along a unit axis it is deeper still: most pairs of edges need no root.
             if overlap < 0.0 && overlap <= best.0 + clearly {
@@ -64,9 +69,9 @@ pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: 
                 return Err(gap);
             }
             if gap > best.0 + clearly {
-                let mut axis = DVec3::ZERO;
+                let mut axis = [0.0; 3];
                 (axis[u], axis[w]) = (-column[w], column[u]);
-                best = (gap, Axis::Edges(axis * (side(along) / length)));
+                best = (gap, Axis::Edges(DVec3::from(axis) * (side(along) / length)));
             }
         }
     }

@@ -176,7 +176,7 @@ pub fn is_ball_pair(a: Form, b: Form) -> bool {
 }
 
 /// The one point of a ball and a ball or box, or how far apart they are at least (−∞ for other pairs).
-#[inline]
+#[inline(always)]
 pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), reach: f64) -> Result<ContactPoint, f64> {
     round::touch(a, b, reach)
 }

@@ -6,7 +6,7 @@ use glam::DVec3;
 
 /// The one point at which a ball and a ball or box are nearer than `reach`; if there is none, how far apart they are at least
 /// (NaN for bad poses, −∞ for other shapes).
-#[inline]
+#[inline(always)]
 pub(super) fn touch(
     (fa, a): (Form, &Posed),
     (fb, b): (Form, &Posed),
