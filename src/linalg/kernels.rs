@@ -14,7 +14,7 @@
 #![allow(clippy::too_many_arguments)]
 
 pub use super::kernels_fronts::*;
-pub use super::kernels_lanes::{Isa, Kernels};
+pub use super::kernels_lanes::{Isa, Kernels, wide};
 pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;

@@ -61,6 +61,24 @@ impl Default for Isa {
     }
 }
 
+/// Runs plain code compiled for the machine's wide registers, where it has them. Nothing is fused or put in another order, so
+/// the bits are those of `f` on its own; what it calls must be inlined into it to gain.
+#[inline(always)]
+pub fn wide<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        unsafe fn run<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the instruction set was found just now.
+            return unsafe { run(f) };
+        }
+    }
+    f()
+}
+
 /// Four numbers side by side.
 ///
 /// # Safety

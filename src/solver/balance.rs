@@ -1,6 +1,7 @@
 //! How well v and λ of a linear solve obey its equations, and when that is good enough.
 
 use super::problem::RowProblem;
+use crate::linalg::kernels::wide;
 
 /// Relative imbalance of M v = p + Jᵀ λ that is round-off: a body has tens of rows, each adds ε.
 pub const BALANCED: f64 = 1e-14;
@@ -13,6 +14,14 @@ pub const MAX_REFINEMENTS: u32 = 5;
 
 /// p + Jᵀ λ − M v into `r`, and the sum of the sizes of its terms into `size`.
 pub fn form(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], size: &mut [f64]) {
+    wide(
+        #[inline(always)]
+        || form_plainly(problem, v, lambda, r, size),
+    );
+}
+
+#[inline(always)]
+fn form_plainly(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], size: &mut [f64]) {
     for (body, (p, m)) in problem.momentum.iter().zip(&problem.mass).enumerate() {
         for i in 0..6 {
             let k = 6 * body + i;

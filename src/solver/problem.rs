@@ -11,6 +11,7 @@
 //! b = J M⁻¹ p + d follow. Files and the papers' baselines speak the **matrix form**
 //! ([`MatrixProblem`]): A, b, lo, hi. [`RowProblem::to_matrix`] goes from the first to the second.
 
+use crate::linalg::kernels::wide;
 use sprs::{CsMat, TriMat};
 
 /// What a row stands for; reports, friction rules and dumps tell rows apart by it.
@@ -106,31 +107,48 @@ impl RowProblem {
 
     /// w = J v + C λ + d, into `w`.
     pub fn slack(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
+        wide(
+            #[inline(always)]
+            || self.slack_plainly(v, lambda, w),
+        );
+    }
+
+    #[inline(always)]
+    fn slack_plainly(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         for block in &self.blocks {
             self.slack_of(block, v, lambda, w);
         }
     }
 
     /// w = J v + C λ + d of one block, into its rows of `w`.
-    #[inline]
+    #[inline(always)]
     pub fn slack_of(&self, block: &RowBlock, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         let bodies = self.bodies_of(block);
         for row in 0..block.rows {
             let i = (block.row + row) as usize;
-            let mut sum = self.compliance[i] * lambda[i] + self.d[i];
+            let mut jv = [0.0; 6];
             for (k, &body) in bodies.iter().enumerate() {
                 let j = self.jacobian_of(block, row, k as u32);
                 let vb = &v[6 * body as usize..6 * body as usize + 6];
                 for c in 0..6 {
-                    sum += j[c] * vb[c];
+                    jv[c] += j[c] * vb[c];
                 }
             }
-            w[i] = sum;
+            let sum = ((jv[0] + jv[1]) + (jv[2] + jv[3])) + (jv[4] + jv[5]);
+            w[i] = sum + (self.compliance[i] * lambda[i] + self.d[i]);
         }
     }
 
     /// q = p + Jᵀ λ, into `q` (six numbers a body).
     pub fn impulse_to_momentum(&self, lambda: &[f64], q: &mut [f64]) {
+        wide(
+            #[inline(always)]
+            || self.impulse_to_momentum_plainly(lambda, q),
+        );
+    }
+
+    #[inline(always)]
+    fn impulse_to_momentum_plainly(&self, lambda: &[f64], q: &mut [f64]) {
         for (body, p) in self.momentum.iter().enumerate() {
             q[6 * body..6 * body + 6].copy_from_slice(p);
         }

@@ -2,19 +2,24 @@
 //!
 //! Contact rows see a fast body's nearest points at the start of the step; what it does after a glancing hit or a spin
 //! they cannot see. So once velocities are known, whatever is about to move by more than its own size is swept along its
-//! final motion, and its way (not its velocity) is cut where it touches.
+//! final motion, and its way (not its velocity) is cut where it touches. Centres that move along straight lines say little of two
+//! bodies that turn about each other: a pair in contact that will still touch on the same side is the solver's.
 
 use super::colliders::read_colliders;
 use super::narrow::{may_meet, tied};
 use super::pairs;
-use crate::collision::{ColliderRecord, Collision};
-use crate::components::{BodyKind, Surface};
-use crate::geometry::{Bounds, Placed, first_touch};
+use crate::collision::{ColliderRecord, Collision, PairScratch};
+use crate::components::{BodyKind, Manifold, Surface};
+use crate::constraint::BodyView;
+use crate::geometry::{Bounds, Placed, collide, first_touch};
 use crate::schedule::Step;
 use crate::settings::Integrator;
+use crate::systems::drift::fly;
+use crate::systems::refine::with_new_velocity;
 use crate::work::{Bodies, Work};
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 use hecs::Entity;
+use std::cell::RefCell;
 
 /// A body that turns by more than this in a step (rad) may stand anywhere in the next: its centre is watched even if it is slow.
 const SPIN: f64 = 1.0;
@@ -22,8 +27,10 @@ const SPIN: f64 = 1.0;
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { near, pairs, colliders, briefs, by_body, stops, jointed, filter, .. } =
+    let Collision { near, pairs, colliders, briefs, by_body, stops, jointed, filter, scratch, .. } =
         &mut step.work.collision;
+    scratch.resize_with(scratch.len().max(1), Default::default);
+    let scratch = &mut scratch[0];
     let (world, filter) = (&*step.world, &*filter);
     stops.clear();
     // A pair without points may be one for which none were found, deep in a thin wall; it is held all the same.
@@ -56,13 +63,50 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
         if !pushes(contact, ids, a, b) || tied(jointed, a.slot, b.slot) {
             continue;
         }
+        let mut held = None;
         for (fast, other) in [(fast_a.then_some(a), b), (fast_b.then_some(b), a)] {
             let Some(fast) = fast else { continue };
             if let Some(share) = free_share(fast, other, nearest, bodies, dt) {
+                let manifold = || contact.and_then(|e| world.get::<&Manifold>(e).ok());
+                let then = |r: &ColliderRecord| {
+                    let view = with_new_velocity(bodies, r.slot as usize);
+                    place_after(r, view, 0.5 * dt, if bodies.is_awake(r.slot) { 2 } else { 0 })
+                };
+                let still_touch = || manifold().is_some_and(|m| touches_on(&m, [a, b], then, scratch));
+                if *held.get_or_insert_with(still_touch) {
+                    break;
+                }
                 stops.push((fast.slot, share, bodies.view[fast.slot as usize].position));
             }
         }
     }
+}
+
+/// Share of its thickness by which a thin body may be in another and still be on the side it came from.
+const SHALLOW: f64 = 0.25;
+
+/// Will a pair in contact touch on the same side, placed and turned as it will be `then`?
+fn touches_on(
+    manifold: &Manifold,
+    [a, b]: [&ColliderRecord; 2],
+    then: impl Fn(&ColliderRecord) -> (DVec3, DQuat),
+    scratch: &mut PairScratch,
+) -> bool {
+    let deepest = manifold.points.iter().min_by(|x, y| x.separation.total_cmp(&y.separation));
+    let Some(side) = deepest.map(|p| p.normal) else { return false };
+    let [(position_a, rotation_a), (position_b, rotation_b)] = [then(a), then(b)];
+    let a_then = Placed { shape: &a.shape, position: position_a, rotation: rotation_a };
+    let b_then = Placed { shape: &b.shape, position: position_b, rotation: rotation_b };
+    let thickness = a.thickness.min(b.thickness);
+    collide(&a_then, &b_then, SHALLOW * thickness, &mut scratch.narrow, &mut scratch.found);
+    let deepest = scratch.found.iter().min_by(|x, y| x.separation.total_cmp(&y.separation));
+    deepest.is_some_and(|p| p.separation > -SHALLOW * thickness && p.normal.dot(side) > 0.0)
+}
+
+/// Where a collider will be after some free flights of its body.
+fn place_after(record: &ColliderRecord, mut view: BodyView, time: f64, flights: u32) -> (DVec3, DQuat) {
+    (0..flights).for_each(|_| fly(&mut view, time));
+    (view.position + view.rotation * record.local_position, view.rotation * record.local_rotation)
 }
 
 /// The share of the step after which a fast collider touches another by the final velocities, if its core would get into the
@@ -113,11 +157,22 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
     read_colliders(step);
     pairs::refresh(&mut step.work.collision);
     let (bodies, collision) = (&step.work.bodies, &step.work.collision);
-    // What a system of the game switched off in the last step lets through in this one too.
+    let scratch = RefCell::new(PairScratch::default());
+    // What a system of the game switched off in the last step lets through in this one too, and what touched then and will
+    // touch on the same side is the solver's.
     let off = |a: u32, b: u32| {
         let pair = collision.pairs.iter().find(|p| p.ids == (a, b) || p.ids == (b, a));
-        let surface = pair.and_then(|p| p.entity).and_then(|e| step.world.get::<&Surface>(e).ok());
-        surface.is_some_and(|s| !s.enabled)
+        let Some((pair, contact)) = pair.and_then(|p| Some((p, p.entity?))) else { return false };
+        if step.world.get::<&Surface>(contact).is_ok_and(|s| !s.enabled) {
+            return true;
+        }
+        let both = [pair.ids.0, pair.ids.1].map(|id| &collision.colliders[id as usize]);
+        let then = |r: &ColliderRecord| {
+            let view = bodies.view[r.slot as usize].clone();
+            place_after(r, view, half, u32::from(bodies.is_awake(r.slot)))
+        };
+        let manifold = step.world.get::<&Manifold>(contact);
+        manifold.is_ok_and(|m| touches_on(&m, both, then, &mut scratch.borrow_mut()))
     };
     let mut near = Vec::new();
     let mut stops = Vec::new();

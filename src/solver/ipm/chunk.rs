@@ -8,10 +8,10 @@
 //! A chunk keeps the velocities of its bodies beside λ: Newton directions obey M Δv = Jᵀ Δλ, so v goes along with λ and
 //! w = J v + C λ + d needs no product with A.
 
-use super::side::Side;
+use super::side::{Side, larger};
+use crate::linalg::kernels::wide;
 use crate::solver::Label;
 use crate::solver::index_sets::is_held;
-use crate::solver::residual;
 
 /// Partial sums are kept per lane: a fixed order, and several rows at a time.
 const LANES: usize = 4;
@@ -58,6 +58,36 @@ pub struct Chunk {
     previous: Vec<Label>,
     pub(super) reading: Reading,
     pub(super) state_sums: StateSums,
+}
+
+/// An iterate, row by row.
+#[derive(Clone, Copy)]
+struct Iterate<'a> {
+    lambda: &'a [f64],
+    w: &'a [f64],
+    lo: &'a [f64],
+    hi: &'a [f64],
+    weight: &'a [f64],
+    zl: &'a [f64],
+    zu: &'a [f64],
+    gl: &'a [f64],
+    gu: &'a [f64],
+}
+
+impl Iterate<'_> {
+    /// rd of a row, Σ g z, rd²/A_ii, and the square of its natural residual, which is not a number where the row is none.
+    #[inline(always)]
+    fn look(self, i: usize) -> [f64; 4] {
+        let (lambda, w) = (self.lambda[i], self.w[i]);
+        let rd = w - self.zl[i] + self.zu[i];
+        let products = self.gl[i] * self.zl[i] + self.gu[i] * self.zu[i];
+        let (below, above) = (lambda - self.lo[i], self.hi[i] - lambda);
+        let (push, pull) = (larger(w, 0.0), larger(-w, 0.0));
+        let down = if below < push { below } else { push }.abs();
+        let up = if above < pull { above } else { pull }.abs();
+        let r = larger(down, up);
+        [rd, products, rd * rd * self.weight[i], r * r + 0.0 * (lambda + w)]
+    }
 }
 
 /// What a pass over the iterate found.
@@ -124,11 +154,6 @@ impl Reading {
     pub(super) fn is_finite(&self) -> bool {
         self.finite == 0.0
     }
-}
-
-#[inline]
-fn larger(a: f64, b: f64) -> f64 {
-    if a > b { a } else { b }
 }
 
 fn sum(lanes: [f64; LANES]) -> f64 {
@@ -263,28 +288,39 @@ impl Chunk {
     /// Looks at an iterate whose rows that were set aside have been moved: they stay, even if the new w points back. A row that
     /// belongs between its bounds would go to and fro for ever, and the residual be that of the other bound.
     pub(super) fn look_again(&mut self) {
+        wide(
+            #[inline(always)]
+            || self.look_again_plainly(),
+        );
+    }
+
+    #[inline(always)]
+    fn look_again_plainly(&mut self) {
+        self.find_labels();
         let [lower, upper] = &self.sides;
         let n = self.rows.len();
+        let lists = [&self.lambda, &self.w, &self.lo, &self.hi, &self.weight];
+        let [lambda, w, lo, hi, weight] = lists.map(|list| &list[..n]);
+        let [zl, zu, gl, gu] = [&lower.z, &upper.z, &lower.g, &upper.g].map(|list| &list[..n]);
+        let iterate = Iterate { lambda, w, lo, hi, weight, zl, zu, gl, gu };
+        let rd = &mut self.rd[..n];
         let (mut products, mut squares, mut natural) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for i in 0..n {
-            let (zl, zu, w) = (lower.z[i], upper.z[i], self.w[i]);
-            let (gl, gu) = (lower.g[i], upper.g[i]);
-            // A bound is active when its distance is small beside what its multiplier could move.
-            let reach = (zl - zu) * self.weight[i];
-            self.labels[i] = if !self.active[i] || (lower.bounded[i] && gl < reach) {
-                Label::Lower
-            } else if upper.bounded[i] && gu < -reach {
-                Label::Upper
-            } else {
-                Label::Free
-            };
-            let rd = w - zl + zu;
-            self.rd[i] = rd;
-            products[i % LANES] += gl * zl + gu * zu;
-            squares[i % LANES] += rd * rd * self.weight[i];
-            let r = residual::natural_row(self.lambda[i], w, self.lo[i], self.hi[i]);
-            // Not a number must not look small.
-            natural[i % LANES] += r * r + 0.0 * (self.lambda[i] + w);
+        let whole = n - n % LANES;
+        for first in (0..whole).step_by(LANES) {
+            for k in 0..LANES {
+                let seen = iterate.look(first + k);
+                rd[first + k] = seen[0];
+                products[k] += seen[1];
+                squares[k] += seen[2];
+                natural[k] += seen[3];
+            }
+        }
+        for i in whole..n {
+            let seen = iterate.look(i);
+            rd[i] = seen[0];
+            products[i % LANES] += seen[1];
+            squares[i % LANES] += seen[2];
+            natural[i % LANES] += seen[3];
         }
         for &i in &self.narrow {
             let i = i as usize;
@@ -302,8 +338,33 @@ impl Chunk {
         };
     }
 
+    /// A bound is active when its distance is small beside what its multiplier could move.
+    #[inline(always)]
+    fn find_labels(&mut self) {
+        let [lower, upper] = &self.sides;
+        let n = self.rows.len();
+        let (labels, active, weight) = (&mut self.labels[..n], &self.active[..n], &self.weight[..n]);
+        let (below, above) = (&lower.bounded[..n], &upper.bounded[..n]);
+        let (zl, zu, gl, gu) = (&lower.z[..n], &upper.z[..n], &lower.g[..n], &upper.g[..n]);
+        for i in 0..n {
+            let reach = (zl[i] - zu[i]) * weight[i];
+            let down = !active[i] | (below[i] & (gl[i] < reach));
+            let up = above[i] & (gu[i] < -reach);
+            let side = if up { Label::Upper } else { Label::Free };
+            labels[i] = if down { Label::Lower } else { side };
+        }
+    }
+
     /// Before a factorization: D = z/g, and the right-hand side of the predictor, which aims at μ = 0.
     pub(super) fn prepare_predictor(&mut self) {
+        wide(
+            #[inline(always)]
+            || self.prepare_predictor_plainly(),
+        );
+    }
+
+    #[inline(always)]
+    fn prepare_predictor_plainly(&mut self) {
         self.shift.fill(0.0);
         for side in &mut self.sides {
             side.renew(&mut self.shift);
@@ -322,6 +383,14 @@ impl Chunk {
 
     /// The corrector's right-hand side: centre, and take back the product the linearisation left out.
     pub(super) fn prepare_corrector(&mut self, sigma_mu: f64) {
+        wide(
+            #[inline(always)]
+            || self.prepare_corrector_plainly(sigma_mu),
+        );
+    }
+
+    #[inline(always)]
+    fn prepare_corrector_plainly(&mut self, sigma_mu: f64) {
         for side in &mut self.sides {
             side.second_order(sigma_mu, &self.dl);
         }
@@ -336,6 +405,7 @@ impl Chunk {
         self.full_rhs(0.0);
     }
 
+    #[inline(always)]
     fn plain_rhs(&mut self, share: f64) {
         let [lower, upper] = &self.sides;
         let n = self.rd.len();
@@ -345,6 +415,7 @@ impl Chunk {
         }
     }
 
+    #[inline(always)]
     fn full_rhs(&mut self, share: f64) {
         self.plain_rhs(share);
         for side in &self.sides {
@@ -354,6 +425,14 @@ impl Chunk {
 
     /// Takes the answer of a solve as the direction.
     pub(super) fn take_direction(&mut self) {
+        wide(
+            #[inline(always)]
+            || self.take_direction_plainly(),
+        );
+    }
+
+    #[inline(always)]
+    fn take_direction_plainly(&mut self) {
         std::mem::swap(&mut self.dl, &mut self.x);
         std::mem::swap(&mut self.dv, &mut self.xv);
         for side in &mut self.sides {
@@ -366,6 +445,14 @@ impl Chunk {
     /// The right-hand side of a centrality corrector (Gondzio 1996) for a step `aim`: products outside of [0.1, 10]
     /// `target` are pulled back.
     pub(super) fn prepare_centrality(&mut self, aim: f64, target: f64) {
+        wide(
+            #[inline(always)]
+            || self.prepare_centrality_plainly(aim, target),
+        );
+    }
+
+    #[inline(always)]
+    fn prepare_centrality_plainly(&mut self, aim: f64, target: f64) {
         self.rhs.fill(0.0);
         for side in &mut self.sides {
             side.outliers(aim, target, &self.dl, &mut self.rhs);
@@ -374,6 +461,14 @@ impl Chunk {
 
     /// The answer of a corrector as a direction on trial.
     pub(super) fn try_direction(&mut self) {
+        wide(
+            #[inline(always)]
+            || self.try_direction_plainly(),
+        );
+    }
+
+    #[inline(always)]
+    fn try_direction_plainly(&mut self) {
         for side in &mut self.sides {
             side.corrected(&self.x);
         }
@@ -396,6 +491,7 @@ impl Chunk {
         }
     }
 
+    #[inline(always)]
     fn read(&self, dl: &[f64], down: &[f64], up: &[f64]) -> Reading {
         let n = self.rows.len();
         let [lower, upper] = &self.sides;
@@ -437,6 +533,14 @@ impl Chunk {
     }
 
     pub(super) fn advance(&mut self, primal: f64, dual: f64) {
+        wide(
+            #[inline(always)]
+            || self.advance_plainly(primal, dual),
+        );
+    }
+
+    #[inline(always)]
+    fn advance_plainly(&mut self, primal: f64, dual: f64) {
         for (lambda, dl) in self.lambda.iter_mut().zip(&self.dl) {
             *lambda += primal * dl;
         }
@@ -453,18 +557,21 @@ impl Chunk {
     ///
     /// Nearly redundant rows start from impulses some ten decades above their own: λ keeps the round-off of the decades it came
     /// down, its distance loses it on the way. Round-off may also carry λ beyond a bound.
+    #[inline(always)]
     fn measure_from_bounds(&mut self) {
         let [lower, upper] = &self.sides;
-        for i in 0..self.lambda.len() {
-            let below = if upper.bounded[i] { upper.g[i] } else { f64::INFINITY };
-            if lower.bounded[i] && lower.g[i] <= below {
-                self.lambda[i] = self.lo[i] + lower.g[i];
-            } else if upper.bounded[i] {
-                self.lambda[i] = self.hi[i] - below;
-            }
-            if self.active[i] {
-                self.lambda[i] = self.lambda[i].max(self.lo[i]).min(self.hi[i]);
-            }
+        let n = self.lambda.len();
+        let (lambda, lo, hi, active) =
+            (&mut self.lambda[..n], &self.lo[..n], &self.hi[..n], &self.active[..n]);
+        let (lower_on, upper_on, gl, gu) =
+            (&lower.bounded[..n], &upper.bounded[..n], &lower.g[..n], &upper.g[..n]);
+        for i in 0..n {
+            let below = if upper_on[i] { gu[i] } else { f64::INFINITY };
+            let from_hi = if upper_on[i] { hi[i] - below } else { lambda[i] };
+            let l = if lower_on[i] & (gl[i] <= below) { lo[i] + gl[i] } else { from_hi };
+            let high = if l > lo[i] { l } else { lo[i] };
+            let within = if high < hi[i] { high } else { hi[i] };
+            lambda[i] = if active[i] { within } else { l };
         }
     }
 
