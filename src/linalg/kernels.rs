@@ -453,7 +453,7 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
 ) -> u32 {
     const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER.is_multiple_of(4)) };
     let shape = Shape { pivots: PIVOTS, border: BORDER };
-    let (ld, border) = (shape.ld(), shape.border_at());
+    let ld = shape.ld();
     let mut wrong = 0;
     // SAFETY: as for `factor_kernel`.
     unsafe {
@@ -467,21 +467,36 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
             wrong += column_block::<S, 4>(0, 8, ld, panel, w, sign, inverse_d);
         }
         wrong += last_columns::<S>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign, inverse_d);
-        let below = |j: usize| {
-            let (a, b) = (panel.add(border + j), w.add(border + j));
-            strip::<S, 4>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
-        };
+        // Functions that are always inlined, here and in all kernels, rather than closures: a closure that the compiler leaves
+        // outside does not inherit the instruction set, and every operation in it becomes a call.
         if BORDER > 0 {
-            below(0);
+            border_columns::<S, PIVOTS, BORDER>(0, panel, update, w);
         }
         if BORDER > 4 {
-            below(4);
+            border_columns::<S, PIVOTS, BORDER>(4, panel, update, w);
         }
         if BORDER > 8 {
-            below(8);
+            border_columns::<S, PIVOTS, BORDER>(8, panel, update, w);
         }
     }
     wrong
+}
+
+/// Four columns of the update matrix from `j` on, of a usual shape.
+#[inline(always)]
+unsafe fn border_columns<S: Lanes, const PIVOTS: usize, const BORDER: usize>(
+    j: usize,
+    panel: *const f64,
+    update: *mut f64,
+    w: *const f64,
+) {
+    let shape = Shape { pivots: PIVOTS, border: BORDER };
+    let (ld, border) = (shape.ld(), shape.border_at());
+    // SAFETY: as for `factor_kernel`; j < BORDER, a multiple of four.
+    unsafe {
+        let (a, b) = (panel.add(border + j), w.add(border + j));
+        strip::<S, 4>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
+    }
 }
 
 /// Fewer than four columns from `j` on.

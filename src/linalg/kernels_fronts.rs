@@ -233,10 +233,9 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[(u32, usize)]) 
             let shape = step.shape;
             let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
             if at != KEEP {
-                let fixed = job.fixed.add(at);
-                set(panel, shape.panel_len(), |i| S::load(fixed.add(i)));
+                copy::<S>(panel, shape.panel_len(), job.fixed.add(at));
             }
-            set(update, shape.update_len(), |_| S::splat(0.0));
+            clear::<S>(update, shape.update_len());
             let sign = job.sign.add(step.pivot);
             add_varying::<S>(&job, f as usize, shape, panel, update, sign);
             for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
@@ -252,21 +251,44 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[(u32, usize)]) 
     wrong
 }
 
-/// to = from, or zeros; panels and update matrices have a multiple of four numbers, most of them of sixteen.
+/// to = from; panels have a multiple of four numbers, most of them of sixteen.
 #[inline(always)]
-pub(super) unsafe fn set<S: Lanes>(to: *mut f64, n: usize, from: impl Fn(usize) -> S) {
-    // SAFETY: n numbers.
+unsafe fn copy<S: Lanes>(to: *mut f64, n: usize, from: *const f64) {
+    // SAFETY: n numbers at both.
     unsafe {
         let mut i = 0;
         while i + 16 <= n {
-            let four = [from(i), from(i + 4), from(i + 8), from(i + 12)];
-            for (k, lanes) in four.into_iter().enumerate() {
-                lanes.store(to.add(i + 4 * k));
-            }
+            let (a, b) = (S::load(from.add(i)), S::load(from.add(i + 4)));
+            let (c, d) = (S::load(from.add(i + 8)), S::load(from.add(i + 12)));
+            a.store(to.add(i));
+            b.store(to.add(i + 4));
+            c.store(to.add(i + 8));
+            d.store(to.add(i + 12));
             i += 16;
         }
         while i < n {
-            from(i).store(to.add(i));
+            S::load(from.add(i)).store(to.add(i));
+            i += 4;
+        }
+    }
+}
+
+/// to = 0; a multiple of four numbers.
+#[inline(always)]
+pub(super) unsafe fn clear<S: Lanes>(to: *mut f64, n: usize) {
+    // SAFETY: n numbers.
+    unsafe {
+        let zero = S::splat(0.0);
+        let mut i = 0;
+        while i + 16 <= n {
+            zero.store(to.add(i));
+            zero.store(to.add(i + 4));
+            zero.store(to.add(i + 8));
+            zero.store(to.add(i + 12));
+            i += 16;
+        }
+        while i < n {
+            zero.store(to.add(i));
             i += 4;
         }
     }
@@ -334,6 +356,12 @@ pub(super) unsafe fn any<S: Lanes>(weight: *const f64, rows: usize) -> bool {
             }
             r += 4;
         }
-        (r..rows).any(|r| *weight.add(r) != 0.0)
+        while r < rows {
+            if *weight.add(r) != 0.0 {
+                return true;
+            }
+            r += 1;
+        }
+        false
     }
 }

@@ -246,19 +246,21 @@ unsafe fn times_kernel<S: Lanes>(rows: usize, stride: usize, j: *const f64, x: *
         let head = S::load(x);
         let tail = [0.0, 0.0, *x.add(4), *x.add(5)];
         let tail = S::load(tail.as_ptr());
-        let row = |r: usize| {
-            let p = j.add(r * stride);
-            S::load(p).mul(head).add_mul(S::load(p.add(2)), tail)
-        };
+        macro_rules! row {
+            ($r:expr) => {{
+                let p = j.add($r * stride);
+                S::load(p).mul(head).add_mul(S::load(p.add(2)), tail)
+            }};
+        }
         let mut r = 0;
         while r + 4 <= rows {
-            let sums = S::sums([row(r), row(r + 1), row(r + 2), row(r + 3)]);
+            let sums = S::sums([row!(r), row!(r + 1), row!(r + 2), row!(r + 3)]);
             let p = out.add(r);
             S::load(p).sub(sums).store(p);
             r += 4;
         }
         while r < rows {
-            let sums = S::sums([row(r), S::splat(0.0), S::splat(0.0), S::splat(0.0)]);
+            let sums = S::sums([row!(r), S::splat(0.0), S::splat(0.0), S::splat(0.0)]);
             *out.add(r) -= sums.lanes()[0];
             r += 1;
         }

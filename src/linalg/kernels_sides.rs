@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
-use super::kernels_fronts::{Group, Numbers, any, set};
+use super::kernels_fronts::{Group, Numbers, any, clear};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 
 /// Where unknowns are among the local vectors. Can only be made by [`Sides::new`], which checks it.
@@ -114,7 +114,7 @@ unsafe fn fill_kernel<S: Lanes>(
 ) {
     // SAFETY: `Sides::new` checked places, rows and bodies; the caller the lengths. Local vectors are a multiple of four numbers.
     unsafe {
-        set(x, sides.locals, |_| S::splat(0.0));
+        clear::<S>(x, sides.locals);
         for (body, &at) in sides.body_at.iter().enumerate() {
             copy_six::<S>(r_v.add(6 * body), x.add(at as usize));
         }

@@ -214,45 +214,68 @@ pub(super) unsafe fn extend_add_kernel<S: Lanes>(
     }
 }
 
-/// to += from. Written out up to twelve: a loop would be unrolled for long vectors, which these seldom are.
+/// Up to twelve numbers written out: a loop would be unrolled for long vectors, which these seldom are.
+macro_rules! by_fours {
+    ($n:ident, $four:ident, $one:ident) => {
+        if $n >= 4 {
+            $four!(0);
+            if $n >= 8 {
+                $four!(4);
+                if $n >= 12 {
+                    $four!(8);
+                    let mut i = 12;
+                    while i + 4 <= $n {
+                        $four!(i);
+                        i += 4;
+                    }
+                }
+            }
+        }
+        let whole = $n & !3;
+        if $n & 2 != 0 {
+            $one!(whole);
+            $one!(whole + 1);
+        }
+        if $n & 1 != 0 {
+            $one!($n - 1);
+        }
+    };
+}
+
+/// to += from
 #[inline(always)]
 unsafe fn add_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
+    macro_rules! four {
+        ($i:expr) => {
+            S::load(to.add($i)).add(S::load(from.add($i))).store(to.add($i))
+        };
+    }
+    macro_rules! one {
+        ($i:expr) => {
+            *to.add($i) += *from.add($i)
+        };
+    }
     // SAFETY: n numbers at both.
     unsafe {
-        let four = |i: usize| S::load(to.add(i)).add(S::load(from.add(i))).store(to.add(i));
-        by_fours(n, four, |i| *to.add(i) += *from.add(i));
+        by_fours!(n, four, one);
     }
 }
 
 /// to = from
 #[inline(always)]
 unsafe fn copy_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
+    macro_rules! four {
+        ($i:expr) => {
+            S::load(from.add($i)).store(to.add($i))
+        };
+    }
+    macro_rules! one {
+        ($i:expr) => {
+            *to.add($i) = *from.add($i)
+        };
+    }
     // SAFETY: n numbers at both.
-    unsafe { by_fours(n, |i| S::load(from.add(i)).store(to.add(i)), |i| *to.add(i) = *from.add(i)) }
-}
-
-#[inline(always)]
-fn by_fours(n: usize, four: impl Fn(usize), one: impl Fn(usize)) {
-    if n >= 4 {
-        four(0);
-        if n >= 8 {
-            four(4);
-            if n >= 12 {
-                four(8);
-                let mut i = 12;
-                while i + 4 <= n {
-                    four(i);
-                    i += 4;
-                }
-            }
-        }
-    }
-    let whole = n & !3;
-    if n & 2 != 0 {
-        one(whole);
-        one(whole + 1);
-    }
-    if n & 1 != 0 {
-        one(n - 1);
+    unsafe {
+        by_fours!(n, four, one);
     }
 }
