@@ -6,6 +6,8 @@
 //! numbers: the same graph always gives the same cut.
 
 use super::bodies::{BodyGraph, Grouping};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Graphs of at most this many nodes are halved directly.
 const SMALL: usize = 48;
@@ -35,20 +37,30 @@ pub fn partition(graph: &BodyGraph, parts: u32) -> Grouping {
 }
 
 /// A weighted graph of one level of coarsening.
-#[derive(Default)]
-struct Level {
-    start: Vec<u32>,
-    ties: Vec<(u32, u32)>,
-    work: Vec<u64>,
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    /// First tie of each node, and one more.
+    pub start: Vec<u32>,
+    /// Neighbours, ascending, with the weight of the tie.
+    pub ties: Vec<(u32, u32)>,
+    /// Work of each node.
+    pub work: Vec<u64>,
 }
 
 impl Level {
-    fn of(&self, node: usize) -> &[(u32, u32)] {
+    /// Neighbours of a node and the weights of the ties.
+    pub fn of(&self, node: usize) -> &[(u32, u32)] {
         &self.ties[self.start[node] as usize..self.start[node + 1] as usize]
     }
 
-    fn len(&self) -> usize {
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
         self.work.len()
+    }
+
+    /// Are there no nodes?
+    pub fn is_empty(&self) -> bool {
+        self.work.is_empty()
     }
 
     fn induced(graph: &BodyGraph, bodies: &[u32]) -> Level {
@@ -101,39 +113,50 @@ impl Level {
     }
 
     fn coarsen(&self, coarse: &[u32], count: usize) -> Level {
-        let mut work = vec![0; count];
-        let mut ties: Vec<(u32, u32, u32)> = Vec::with_capacity(self.ties.len());
-        for i in 0..self.len() {
-            work[coarse[i] as usize] += self.work[i];
-            for &(o, w) in self.of(i) {
-                if coarse[i] != coarse[o as usize] {
-                    ties.push((coarse[i], coarse[o as usize], w));
+        // Members of each coarse node, one after another.
+        let mut first = vec![0u32; count + 1];
+        coarse.iter().for_each(|&c| first[c as usize + 1] += 1);
+        for c in 0..count {
+            first[c + 1] += first[c];
+        }
+        let (mut members, mut next) = (vec![0u32; self.len()], first.clone());
+        for (i, &c) in coarse.iter().enumerate() {
+            members[next[c as usize] as usize] = i as u32;
+            next[c as usize] += 1;
+        }
+        let mut level = Level { start: vec![0], ties: Vec::new(), work: vec![0; count] };
+        let mut place = vec![u32::MAX; count];
+        for c in 0..count {
+            let begin = level.ties.len();
+            for &i in &members[first[c] as usize..first[c + 1] as usize] {
+                level.work[c] += self.work[i as usize];
+                for &(o, w) in self.of(i as usize) {
+                    let to = coarse[o as usize];
+                    let at = place[to as usize] as usize;
+                    if to == c as u32 {
+                        continue;
+                    }
+                    match level.ties.get_mut(at).filter(|tie| at >= begin && tie.0 == to) {
+                        Some(tie) => tie.1 += w,
+                        None => {
+                            place[to as usize] = level.ties.len() as u32;
+                            level.ties.push((to, w));
+                        }
+                    }
                 }
             }
-        }
-        ties.sort_unstable();
-        let mut level = Level { start: vec![0; count + 1], ties: Vec::new(), work };
-        let mut last = (u32::MAX, u32::MAX);
-        for (a, b, w) in ties {
-            if last == (a, b) {
-                if let Some(tie) = level.ties.last_mut() {
-                    tie.1 += w;
-                }
-            } else {
-                last = (a, b);
-                level.ties.push((b, w));
-                level.start[a as usize + 1] += 1;
-            }
-        }
-        for i in 0..count {
-            level.start[i + 1] += level.start[i];
+            level.ties[begin..].sort_unstable();
+            level.start.push(level.ties.len() as u32);
         }
         level
     }
 }
 
-/// The side of each node; `share` of the work is wanted on the low side.
-fn halve(level: &Level, share: f64) -> Vec<bool> {
+/// The side of each node (false = low); `share` of the work is wanted on the low side.
+pub fn halve(level: &Level, share: f64) -> Vec<bool> {
+    if level.is_empty() {
+        return Vec::new();
+    }
     if level.len() > SMALL {
         let (coarse, count) = level.matching();
         // Stars and cliques of heavy nodes do not shrink; they are halved as they are.
@@ -204,6 +227,9 @@ fn grow(level: &Level, seed: usize, share: f64) -> Vec<bool> {
     let mut high = vec![true; n];
     let mut inside = vec![0i64; n];
     let weight: Vec<i64> = (0..n).map(|i| level.of(i).iter().map(|&(_, w)| i64::from(w)).sum()).collect();
+    // Nodes not reached yet come last: the graph may have more than one piece.
+    let key = |inside: i64, i: usize| Reverse((inside == 0, weight[i] - 2 * inside, i));
+    let mut heap: BinaryHeap<_> = (0..n).map(|i| key(0, i)).collect();
     let mut work = 0.0;
     let mut next = Some(seed);
     while let Some(node) = next {
@@ -215,10 +241,16 @@ fn grow(level: &Level, seed: usize, share: f64) -> Vec<bool> {
         work += more;
         for &(o, w) in level.of(node) {
             inside[o as usize] += i64::from(w);
+            heap.push(key(inside[o as usize], o as usize));
         }
-        let outside = (0..n).filter(|&i| high[i]);
-        // Nodes not reached yet come last: the graph may have more than one piece.
-        next = outside.min_by_key(|&i| (inside[i] == 0, weight[i] - 2 * inside[i], i));
+        next = None;
+        while let Some(entry) = heap.pop() {
+            let i = entry.0.2;
+            if high[i] && entry == key(inside[i], i) {
+                next = Some(i);
+                break;
+            }
+        }
     }
     high
 }
@@ -239,15 +271,15 @@ fn refine_once(level: &Level, high: &mut [bool], wanted: f64, slack: f64) -> boo
     let n = level.len();
     let mut low: f64 = (0..n).filter(|&i| !high[i]).map(|i| level.work[i] as f64).sum();
     let mut gain: Vec<i64> = (0..n).map(|i| gain_of(level, high, i)).collect();
-    let mut heap: std::collections::BinaryHeap<(i64, std::cmp::Reverse<usize>)> =
-        (0..n).filter(|&i| on_border(level, high, i)).map(|i| (gain[i], std::cmp::Reverse(i))).collect();
+    let mut heap: BinaryHeap<(i64, Reverse<usize>)> =
+        (0..n).filter(|&i| on_border(level, high, i)).map(|i| (gain[i], Reverse(i))).collect();
     let mut moved = vec![false; n];
     let (mut sum, mut best, mut best_at) = (0i64, 0i64, 0usize);
     // Balance first, then the cut, then balance again.
     let mut best_off = (low - wanted).abs();
     let start_off = best_off;
     let mut moves: Vec<usize> = Vec::new();
-    while let Some((g, std::cmp::Reverse(i))) = heap.pop() {
+    while let Some((g, Reverse(i))) = heap.pop() {
         if moved[i] || g != gain[i] {
             continue;
         }

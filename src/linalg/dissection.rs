@@ -1,221 +1,231 @@
-//! Nested dissection of a block graph by level sets, for short critical paths.
+//! Nested dissection of a block graph: small separators last, minimum degree in the parts between them.
 //!
-//! Minimum degree makes path-shaped trees of chains and towers: nothing to share between threads, and every
-//! change touches half the tree. Cutting the graph in halves by small separators costs more arithmetic there
-//! and leaves a tree of logarithmic depth. Breadth-first levels from an end of the graph are separators
-//! already; the thinnest level near the middle is taken, reduced to the nodes that touch the far side.
+//! Minimum degree does the least arithmetic on chains, towers and small nets, but it makes path-shaped trees of them (nothing to
+//! share between threads, and every change touches half the tree), and on large nets it falls behind: ten times the bodies are
+//! sixty times the arithmetic, where good separators make it thirty.
 
 use super::graph::{BlockGraph, NodeKind};
 use super::ordering::{MinDegree, OrderingKind};
+use super::separator::{Side, separate};
+use super::symbolic;
+use crate::graph::bisection::Level;
 
-/// Parts of at most this many scalars are ordered by minimum degree.
-const LEAF: u32 = 96;
+/// Parts of at most this many scalars are ordered by minimum degree where short paths are wanted.
+const SHORT: u32 = 96;
+
+/// Where little arithmetic is wanted: minimum degree is as good on parts of this size.
+const LEAF: u32 = 800;
+
+/// Operations of minimum degree from which on dissection is tried. The search takes as long as one or two factorizations of this
+/// size; nets and piles gain a third of each, and more when they are larger.
+const WORTH_A_SEARCH: u64 = 300_000_000;
 
 /// The elimination order of all nodes but the interface.
 pub fn order(graph: &BlockGraph, kind: OrderingKind, work: &mut MinDegree) -> Vec<u32> {
-    let mut order = Vec::with_capacity(graph.nodes());
     match kind {
-        OrderingKind::MinDegree => work.order(graph, |_| false, &mut order),
-        OrderingKind::NestedDissection => {
-            Dissection::new(graph, work).run(&mut order);
-            multipliers_after_a_body(graph, &mut order);
-        }
+        OrderingKind::MinDegree => least_arithmetic(graph, work),
+        OrderingKind::NestedDissection => dissected(graph, SHORT, work),
     }
+}
+
+fn least_arithmetic(graph: &BlockGraph, work: &mut MinDegree) -> Vec<u32> {
+    let mut order = Vec::with_capacity(graph.nodes());
+    let flops = work.order(graph, |_| false, &mut order);
+    if flops < WORTH_A_SEARCH {
+        return order;
+    }
+    let other = dissected(graph, LEAF, work);
+    if symbolic::flops_of(graph, &other) < flops { other } else { order }
+}
+
+fn dissected(graph: &BlockGraph, leaf: u32, work: &mut MinDegree) -> Vec<u32> {
+    let mut order = Vec::with_capacity(graph.nodes());
+    Dissection::new(graph, leaf, work).run(&mut order);
+    multipliers_after_a_body(graph, &mut order);
     order
 }
 
 struct Dissection<'a> {
     graph: &'a BlockGraph,
+    leaf: u32,
     work: &'a mut MinDegree,
-    /// Set a node is in now; NOWHERE once ordered.
+    /// Set a node is in now.
     set: Vec<u32>,
-    level: Vec<u32>,
-    queue: Vec<u32>,
-    index: Vec<u32>,
-    ordered: Vec<bool>,
     sets: u32,
+    index: Vec<u32>,
+    /// Place in the order, or NOWHERE.
+    position: Vec<u32>,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 enum Task {
+    /// To be cut.
     Split(Vec<u32>),
-    Order(Vec<u32>),
+    /// To be ordered by minimum degree.
+    Part(Vec<u32>),
+    /// To be ordered behind both sides.
+    Separator(Vec<u32>),
 }
 
 impl<'a> Dissection<'a> {
-    fn new(graph: &'a BlockGraph, work: &'a mut MinDegree) -> Self {
+    fn new(graph: &'a BlockGraph, leaf: u32, work: &'a mut MinDegree) -> Self {
         let n = graph.nodes();
-        Self {
-            graph,
-            work,
-            set: vec![NOWHERE; n],
-            level: vec![NOWHERE; n],
-            queue: Vec::new(),
-            index: vec![0; n],
-            ordered: vec![false; n],
-            sets: 0,
-        }
+        Self { graph, leaf, work, set: vec![0; n], sets: 0, index: vec![0; n], position: vec![NOWHERE; n] }
     }
 
     fn run(mut self, order: &mut Vec<u32>) {
         let all: Vec<u32> = (0..self.graph.nodes() as u32)
             .filter(|&n| self.graph.kind[n as usize] != NodeKind::Interface)
             .collect();
-        let mut tasks = vec![Task::Split(all)];
+        let mut tasks = Vec::new();
+        self.push_pieces(&all, &mut tasks);
         while let Some(task) = tasks.pop() {
             match task {
-                Task::Order(nodes) => self.order_part(&nodes, order),
-                Task::Split(nodes) if self.weight(&nodes) <= LEAF => {
-                    self.order_part(&nodes, order);
-                }
+                Task::Part(nodes) => self.order_part(&nodes, order),
+                Task::Separator(nodes) => self.order_separator(nodes, order),
                 Task::Split(nodes) => self.split(nodes, &mut tasks),
             }
         }
+    }
+
+    /// Connected pieces of some nodes: large ones to be cut, the others together.
+    fn push_pieces(&mut self, nodes: &[u32], tasks: &mut Vec<Task>) {
+        self.sets += 1;
+        let set = self.sets;
+        for &n in nodes {
+            self.set[n as usize] = set;
+        }
+        let mut small = Vec::new();
+        for &n in nodes {
+            if self.set[n as usize] != set {
+                continue;
+            }
+            let piece = self.piece_of(n, set);
+            if self.weight(&piece) > self.leaf {
+                tasks.push(Task::Split(piece));
+            } else {
+                small.extend(piece);
+            }
+        }
+        if !small.is_empty() {
+            tasks.push(Task::Part(small));
+        }
+    }
+
+    /// The nodes of a set that are connected to one of it; they leave the set.
+    fn piece_of(&mut self, node: u32, set: u32) -> Vec<u32> {
+        let mut piece = vec![node];
+        self.set[node as usize] = 0;
+        let mut k = 0;
+        while k < piece.len() {
+            for &o in self.graph.of(piece[k]) {
+                if self.set[o as usize] == set {
+                    self.set[o as usize] = 0;
+                    piece.push(o);
+                }
+            }
+            k += 1;
+        }
+        // Numbers that grow with the nodes': the same part looks the same however it was reached.
+        piece.sort_unstable();
+        piece
     }
 
     fn weight(&self, nodes: &[u32]) -> u32 {
         nodes.iter().map(|&n| self.graph.size[n as usize]).sum()
     }
 
-    /// Pushes separator, far side, near side: taken in the opposite order.
+    /// Pushes separator, high side, low side: taken in the opposite order.
     fn split(&mut self, nodes: Vec<u32>, tasks: &mut Vec<Task>) {
-        self.sets += 1;
-        let set = self.sets;
-        for &n in &nodes {
-            self.set[n as usize] = set;
-        }
-        let reached = self.levels_from_an_end(nodes[0], set);
-        if reached < nodes.len() {
-            // Not connected: no separator needed. The rest is looked at again.
-            let here = self.queue.clone();
-            let rest = nodes.into_iter().filter(|&n| self.level[n as usize] == NOWHERE).collect();
-            self.forget_levels();
-            tasks.push(Task::Split(rest));
-            tasks.push(Task::Split(here));
-            return;
-        }
-        let Some(cut) = self.best_level(&nodes) else {
-            self.forget_levels();
-            tasks.push(Task::Order(nodes));
-            return;
+        let side = separate(&self.level_of(&nodes));
+        let on = |s: Side| -> Vec<u32> {
+            nodes.iter().zip(&side).filter(|&(_, &t)| t == s).map(|(&n, _)| n).collect()
         };
-        let (mut near, mut far, mut separator) = (Vec::new(), Vec::new(), Vec::new());
-        for &n in &nodes {
-            let level = self.level[n as usize];
-            let touches_far = || {
-                let of = self.graph.of(n).iter();
-                of.copied().any(|o| self.set[o as usize] == set && self.level[o as usize] == cut + 1)
-            };
-            if level > cut {
-                far.push(n);
-            } else if level == cut && touches_far() {
-                separator.push(n);
-            } else {
-                near.push(n);
-            }
+        let (low, high, cut) = (on(Side::Low), on(Side::High), on(Side::Cut));
+        if low.is_empty() || high.is_empty() {
+            tasks.push(Task::Part(nodes));
+            return;
         }
-        self.forget_levels();
-        tasks.push(Task::Order(separator));
-        tasks.push(Task::Split(far));
-        tasks.push(Task::Split(near));
+        tasks.push(Task::Separator(cut));
+        self.push_pieces(&high, tasks);
+        self.push_pieces(&low, tasks);
     }
 
-    fn forget_levels(&mut self) {
-        for &n in &self.queue {
-            self.level[n as usize] = NOWHERE;
-        }
-    }
-
-    /// Breadth-first levels from a node at an end of the graph; returns how many nodes were reached.
-    fn levels_from_an_end(&mut self, start: u32, set: u32) -> usize {
-        let mut start = start;
-        let mut depth = 0;
-        for pass in 0..4 {
-            self.breadth_first(start, set);
-            let last = self.queue[self.queue.len() - 1];
-            let deepest = self.level[last as usize];
-            if pass == 3 || (pass > 0 && deepest <= depth) {
-                break;
-            }
-            depth = deepest;
-            start = last;
-            self.forget_levels();
-        }
-        self.queue.len()
-    }
-
-    fn breadth_first(&mut self, start: u32, set: u32) {
-        self.queue.clear();
-        self.queue.push(start);
-        self.level[start as usize] = 0;
-        let mut k = 0;
-        while k < self.queue.len() {
-            let n = self.queue[k];
-            k += 1;
-            for &o in self.graph.of(n) {
-                if self.set[o as usize] == set && self.level[o as usize] == NOWHERE {
-                    self.level[o as usize] = self.level[n as usize] + 1;
-                    self.queue.push(o);
-                }
-            }
-        }
-    }
-
-    /// The thinnest level with at least a quarter of the weight on either side.
-    fn best_level(&self, nodes: &[u32]) -> Option<u32> {
-        let levels = nodes.iter().map(|&n| self.level[n as usize]).max()? + 1;
-        let mut weight = vec![0u32; levels as usize];
+    /// The graph of some nodes alone.
+    fn level_of(&mut self, nodes: &[u32]) -> Level {
+        self.number(nodes);
+        let mut level = Level { start: vec![0], ..Level::default() };
         for &n in nodes {
-            weight[self.level[n as usize] as usize] += self.graph.size[n as usize];
+            let size = |n: u32| self.graph.size[n as usize];
+            let inside = self.graph.of(n).iter().filter(|&&o| self.set[o as usize] == self.sets);
+            // What it takes at least to cut the tie.
+            level.ties.extend(inside.map(|&o| (self.index[o as usize], size(n).min(size(o)))));
+            level.start.push(level.ties.len() as u32);
+            level.work.push(u64::from(size(n)));
         }
-        let total: u32 = weight.iter().sum();
-        let mut below = 0;
-        let mut best: Option<(f64, u32)> = None;
-        for level in 0..levels - 1 {
-            let here = weight[level as usize];
-            let above = total - below - here;
-            let smaller = below.min(above) as f64 / total as f64;
-            if smaller > 0.25 {
-                // A cut off the middle must be thinner to be worth it.
-                let score = here as f64 * (1.5 - smaller);
-                if best.is_none_or(|(s, _)| score < s) {
-                    best = Some((score, level));
-                }
-            }
-            below += here;
-        }
-        best.map(|(_, level)| level)
+        level
     }
 
-    fn order_part(&mut self, nodes: &[u32], order: &mut Vec<u32>) {
+    /// Makes a new set of some nodes and numbers them.
+    fn number(&mut self, nodes: &[u32]) {
         self.sets += 1;
+        for (k, &n) in nodes.iter().enumerate() {
+            self.set[n as usize] = self.sets;
+            self.index[n as usize] = k as u32;
+        }
+    }
+
+    /// Minimum degree in a part, whose neighbours in separators are seen but stay.
+    fn order_part(&mut self, nodes: &[u32], order: &mut Vec<u32>) {
+        self.number(nodes);
         let set = self.sets;
         let mut part = BlockGraph::default();
-        for (k, &n) in nodes.iter().enumerate() {
-            self.set[n as usize] = set;
-            self.index[n as usize] = k as u32;
+        for &n in nodes {
             let i = n as usize;
             part.node(self.graph.size[i], self.graph.kind[i], self.graph.dynamic[i]);
         }
-        for &n in nodes {
+        for (k, &n) in nodes.iter().enumerate() {
             for &o in self.graph.of(n) {
-                if self.set[o as usize] == set && o > n {
-                    part.edge(self.index[n as usize], self.index[o as usize]);
+                let i = o as usize;
+                if self.set[i] != set {
+                    if self.position[i] != NOWHERE {
+                        continue;
+                    }
+                    self.set[i] = set;
+                    self.index[i] = part.node(self.graph.size[i], NodeKind::Interface, false);
+                }
+                if self.index[i] > k as u32 {
+                    part.edge(k as u32, self.index[i]);
                 }
             }
         }
         part.finish();
-        let released: Vec<bool> =
-            nodes.iter().map(|&n| self.graph.of(n).iter().any(|&o| self.ordered[o as usize])).collect();
+        let released: Vec<bool> = nodes.iter().map(|&n| self.is_released(n)).collect();
         let mut local = Vec::with_capacity(nodes.len());
         self.work.order(&part, |k| released[k as usize], &mut local);
         for k in local {
-            let n = nodes[k as usize];
-            self.set[n as usize] = NOWHERE;
-            self.ordered[n as usize] = true;
-            order.push(n);
+            self.append(nodes[k as usize], order);
         }
+    }
+
+    /// A separator ends as one dense front. Its nodes follow those they touch first, so that what the parts pass up stays together.
+    fn order_separator(&mut self, mut nodes: Vec<u32>, order: &mut Vec<u32>) {
+        let first = |n: u32| self.graph.of(n).iter().map(|&o| self.position[o as usize]).min();
+        nodes.sort_by_cached_key(|&n| (first(n), n));
+        for n in nodes {
+            self.append(n, order);
+        }
+    }
+
+    /// Is a neighbour of the node gone?
+    fn is_released(&self, node: u32) -> bool {
+        self.graph.of(node).iter().any(|&o| self.position[o as usize] != NOWHERE)
+    }
+
+    fn append(&mut self, node: u32, order: &mut Vec<u32>) {
+        self.position[node as usize] = order.len() as u32;
+        order.push(node);
     }
 }
 
@@ -246,4 +256,65 @@ fn multipliers_after_a_body(graph: &BlockGraph, order: &mut Vec<u32>) {
     }
     fixed.extend(waiting);
     *order = fixed;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bodies on a square, with a multiplier between neighbours.
+    fn net(side: u32) -> BlockGraph {
+        let mut graph = BlockGraph::default();
+        for _ in 0..side * side {
+            graph.node(6, NodeKind::Body, false);
+        }
+        for y in 0..side {
+            for x in 0..side {
+                for (right, up) in [(1, 0), (0, 1)] {
+                    if x + right < side && y + up < side {
+                        let joint = graph.node(3, NodeKind::Multiplier, false);
+                        graph.edge(joint, y * side + x);
+                        graph.edge(joint, (y + up) * side + x + right);
+                    }
+                }
+            }
+        }
+        graph.finish();
+        graph
+    }
+
+    #[test]
+    fn every_node_is_ordered_once_and_multipliers_after_a_body() {
+        let graph = net(20);
+        for kind in [OrderingKind::MinDegree, OrderingKind::NestedDissection] {
+            let order = order(&graph, kind, &mut MinDegree::default());
+            let mut position = vec![NOWHERE; graph.nodes()];
+            for (k, &n) in order.iter().enumerate() {
+                assert_eq!(position[n as usize], NOWHERE);
+                position[n as usize] = k as u32;
+            }
+            assert_eq!(order.len(), graph.nodes());
+            for (n, &at) in position.iter().enumerate() {
+                let early = graph.of(n as u32).iter().all(|&o| position[o as usize] > at);
+                assert!(graph.kind[n] == NodeKind::Body || !early, "{kind:?}: multiplier {n} first");
+            }
+        }
+    }
+
+    #[test]
+    fn large_nets_take_the_order_with_less_arithmetic() {
+        let flops = |side| {
+            let (graph, mut work) = (net(side), MinDegree::default());
+            let mut plain = Vec::new();
+            let counted = work.order(&graph, |_| false, &mut plain);
+            assert_eq!(counted, symbolic::flops_of(&graph, &plain), "minimum degree counts what it orders");
+            (counted, symbolic::flops_of(&graph, &order(&graph, OrderingKind::MinDegree, &mut work)))
+        };
+        let (small, large) = (flops(40), flops(80));
+        assert_eq!(small.0, small.1, "not worth a search");
+        assert!(large.1 < large.0);
+        // Separators of n^½ in n bodies mean n^1.5 operations in all: four times the bodies, eight times the arithmetic, and a
+        // quarter more for the small sizes where lower terms matter.
+        assert!(large.1 < 10 * small.1, "{} {}", small.1, large.1);
+    }
 }

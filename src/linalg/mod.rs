@@ -23,6 +23,7 @@ mod kernels_substitute;
 mod kernels_tree;
 pub mod multifrontal;
 pub mod ordering;
+mod separator;
 pub mod sparse_cholesky;
 pub mod symbolic;
 

@@ -6,11 +6,12 @@
 //! first while that is cheap, so that they are factored once per step.
 
 use super::graph::{BlockGraph, NodeKind};
+use super::kernels::Shape;
 
 /// How the block graph is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OrderingKind {
-    /// Least arithmetic.
+    /// Least arithmetic: minimum degree, or nested dissection where a large problem has less with it.
     #[default]
     MinDegree,
     /// Short critical path, for parallel work and partial refactorization.
@@ -66,12 +67,14 @@ enum State {
 
 impl MinDegree {
     /// Appends the elimination order of all nodes but the interface to `order`. `released` says of a multiplier
-    /// that a body of it is gone already (it lies outside of this graph).
-    pub fn order(&mut self, graph: &BlockGraph, released: impl Fn(u32) -> bool, order: &mut Vec<u32>) {
+    /// that a body of it is gone already (it lies outside of this graph). Returns the operations of a factorization.
+    pub fn order(&mut self, graph: &BlockGraph, released: impl Fn(u32) -> bool, order: &mut Vec<u32>) -> u64 {
         self.start(graph, released);
+        let mut flops = 0;
         while let Some(pivot) = self.pop(graph) {
             order.push(pivot);
-            self.eliminate(graph, pivot);
+            let border = self.eliminate(graph, pivot);
+            flops += Shape { pivots: graph.size[pivot as usize] as usize, border: border as usize }.flops();
         }
         // Multipliers whose bodies are all interface or missing: nothing can go before them.
         for node in 0..graph.nodes() as u32 {
@@ -79,6 +82,7 @@ impl MinDegree {
                 order.push(node);
             }
         }
+        flops
     }
 
     fn start(&mut self, graph: &BlockGraph, released: impl Fn(u32) -> bool) {
@@ -176,7 +180,8 @@ impl MinDegree {
         None
     }
 
-    fn eliminate(&mut self, graph: &BlockGraph, pivot: u32) {
+    /// Returns the weight of what the pivot touches.
+    fn eliminate(&mut self, graph: &BlockGraph, pivot: u32) -> u32 {
         let (first, last, weight) = self.form_element(graph, pivot);
         self.measure_overlaps(graph, first, last);
         for k in first..last {
@@ -195,6 +200,7 @@ impl MinDegree {
                 self.push(graph, node);
             }
         }
+        weight
     }
 
     /// The boundary of the new element: neighbours of the pivot and of the elements it absorbs.

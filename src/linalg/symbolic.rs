@@ -173,6 +173,17 @@ impl Symbolic {
     }
 }
 
+/// Operations of a factorization in an order of the nodes without the interface, one node at a time.
+pub fn flops_of(graph: &BlockGraph, order: &[u32]) -> u64 {
+    let tree = Tree::build(graph, order);
+    let size = |n: u32| graph.size[n as usize] as usize;
+    let shapes = order.iter().enumerate().map(|(k, &node)| Shape {
+        pivots: size(node),
+        border: tree.boundary(k).iter().map(|&b| size(b)).sum(),
+    });
+    shapes.map(Shape::flops).sum()
+}
+
 /// The elimination tree of nodes, with the boundary of each.
 struct Tree {
     /// Parent position, or [`NONE`].
