@@ -10,7 +10,7 @@
 use super::kernels::{Shape, factor_kernel};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::kernels_rows::{fold_kernel, fold_lower_kernel};
-use super::kernels_tree::{Tree, extend_add_kernel};
+use super::kernels_tree::{Tree, add_straight, extend_add_kernel};
 use super::symbolic::Symbolic;
 
 /// Rows of a multiplier that a front eliminates: −(C+D) on the diagonal.
@@ -124,6 +124,11 @@ impl Varying {
         }
     }
 
+    /// Shapes of the fronts.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = Shape> {
+        self.shapes.iter().copied()
+    }
+
     /// All groups, by front.
     pub fn groups(&self) -> &[Group] {
         &self.groups
@@ -161,31 +166,28 @@ pub struct Storage<'a> {
     pub scratch: &'a mut [f64],
 }
 
-/// Factors fronts one after another: takes a panel from `fixed` (or leaves it as it is), adds the entries that vary and the
-/// children, eliminates. `fronts` are front numbers and offsets in `fixed`, [`KEEP`] for panels that are ready. Returns the number
-/// of pivots with a wrong sign.
+/// Factors fronts one after another: takes a panel from the fixed entries beside it (where there are none it is ready), adds the
+/// entries that vary and the children, eliminates. Returns the number of pivots with a wrong sign.
 ///
 /// # Panics
-/// If a front is not there, or a slice is shorter than the plans ask for.
+/// If a front is not there, or a slice is shorter than the plan asks for.
 pub fn factor_fronts(
     isa: Isa,
     tree: &Tree,
-    varying: &Varying,
     numbers: Numbers<'_>,
     fixed: &[f64],
-    fronts: &[(u32, usize)],
+    fronts: &[u32],
     storage: Storage<'_>,
 ) -> u32 {
     let Storage { panels, updates, sign, inverse_d, scratch } = storage;
+    let varying = &tree.varying;
     assert!(panels.len() >= tree.panels && updates.len() >= tree.updates && scratch.len() >= tree.scratch);
-    assert!(sign.len() >= tree.pivots && inverse_d.len() >= tree.pivots);
-    assert!(tree.whole && numbers.jacobian.len() >= varying.numbers);
+    assert!(sign.len() >= tree.pivots && inverse_d.len() >= tree.pivots && fixed.len() >= tree.fixed);
     assert!(numbers.regular.len() >= varying.rows && numbers.weight.len() >= varying.rows);
-    for &(f, at) in fronts {
-        let shape = tree.steps[f as usize].shape;
-        assert!(shape == varying.shapes[f as usize], "two plans");
-        assert!(at == KEEP || at + shape.panel_len() <= fixed.len(), "panel without fixed entries");
-    }
+    assert!(numbers.jacobian.len() >= varying.numbers);
+    // Children are fronts of the same plan: what varies has an entry for every front only if the steps are all of them.
+    let count = varying.shapes.len().min(tree.steps.len());
+    assert!(fronts.iter().all(|&f| (f as usize) < count), "a front that is not there");
     let job = Job {
         tree,
         varying,
@@ -199,11 +201,8 @@ pub fn factor_fronts(
         inverse_d: inverse_d.as_mut_ptr(),
         scratch: scratch.as_mut_ptr(),
     };
-    dispatch!(isa, factor_fronts_kernel(job: Job<'_>, fronts: &[(u32, usize)]) -> u32)
+    dispatch!(isa, factor_fronts_kernel(job: Job<'_>, fronts: &[u32]) -> u32)
 }
-
-/// A panel that is not to be taken from the fixed entries.
-pub const KEEP: usize = usize::MAX;
 
 /// Checked plans and pointers to as many numbers as they ask for.
 #[derive(Clone, Copy)]
@@ -222,27 +221,31 @@ struct Job<'a> {
 }
 
 #[inline(always)]
-unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[(u32, usize)]) -> u32 {
+unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
     let mut wrong = 0;
     let tree = job.tree;
-    for &(f, at) in fronts {
+    for &f in fronts {
         // SAFETY: the caller checked the front numbers; `Tree::new` and `Varying::new` checked offsets, runs, children and
         // entries against the lengths the caller was asked for. Update matrices of children end before that of their parent begins.
         unsafe {
             let step = tree.steps.get_unchecked(f as usize);
             let shape = step.shape;
             let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
-            if at != KEEP {
-                copy::<S>(panel, shape.panel_len(), job.fixed.add(at));
+            if step.fixed != usize::MAX {
+                copy::<S>(panel, shape.panel_len(), job.fixed.add(step.fixed));
             }
             clear::<S>(update, shape.update_len());
             let sign = job.sign.add(step.pivot);
             add_varying::<S>(&job, f as usize, shape, panel, update, sign);
             for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
                 let child = tree.steps.get_unchecked(child as usize);
-                let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
                 let from = job.updates.add(child.update);
-                extend_add_kernel::<S>(runs, child.shape, from, shape, panel, update);
+                if child.straight != usize::MAX {
+                    add_straight::<S>(child.shape, from, child.straight, shape.ld(), panel);
+                } else {
+                    let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
+                    extend_add_kernel::<S>(runs, child.shape, from, shape, panel, update);
+                }
             }
             wrong +=
                 factor_kernel::<S>(shape, panel, update, job.scratch, sign, job.inverse_d.add(step.pivot));
@@ -304,7 +307,7 @@ unsafe fn add_varying<S: Lanes>(
     sign: *mut f64,
 ) {
     let varying = job.varying;
-    let (ld, ldu, border) = (shape.ld(), shape.ldu(), shape.border_at());
+    let ld = shape.ld();
     // SAFETY: `Varying::new` checked rows, numbers and local rows.
     unsafe {
         let (begin, end) = (*varying.start.get_unchecked(f), *varying.start.get_unchecked(f + 1));
@@ -320,25 +323,48 @@ unsafe fn add_varying<S: Lanes>(
             }
         }
         for group in varying.groups.get_unchecked(begin.1 as usize..end.1 as usize) {
-            let (rows, stride) = (group.rows as usize, 6 * group.bodies as usize);
-            let weight = job.weight.add(group.row as usize);
-            if !any::<S>(weight, rows) {
-                continue;
+            // Contacts have one body or two: their strides as constants.
+            match group.bodies {
+                1 => fold_group::<S, 6>(job, group, shape, panel, update),
+                2 => fold_group::<S, 12>(job, group, shape, panel, update),
+                _ => fold_group::<S, 0>(job, group, shape, panel, update),
             }
-            let numbers = job.jacobian.add(group.entry as usize);
-            let places = group.place as usize..(group.place + group.bodies) as usize;
-            let places = varying.places.get_unchecked(places);
-            for (k, across) in places.iter().enumerate() {
-                let (column, b) = (across.local as usize, numbers.add(6 * across.column as usize));
-                let (base, ld, shift) = match column < border {
-                    true => (panel.add(column * ld), ld, 0),
-                    false => (update.add((column - border) * ldu), ldu, border),
-                };
-                fold_lower_kernel::<S>(rows, stride, b, weight, base.add(column - shift), ld);
-                for down in places.get_unchecked(k + 1..) {
-                    let a = numbers.add(6 * down.column as usize);
-                    fold_kernel::<S>(rows, stride, a, b, weight, base.add(down.local as usize - shift), ld);
-                }
+        }
+    }
+}
+
+/// Adds Jᵀ (C+D)⁻¹ J of one group; `STRIDE` numbers a row, 0 for any.
+#[inline(always)]
+unsafe fn fold_group<S: Lanes, const STRIDE: usize>(
+    job: &Job<'_>,
+    group: &Group,
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+) {
+    let (ld, ldu, border) = (shape.ld(), shape.ldu(), shape.border_at());
+    let bodies = if STRIDE == 0 { group.bodies as usize } else { STRIDE / 6 };
+    let (rows, stride) = (group.rows as usize, 6 * bodies);
+    // SAFETY: as for `add_varying`.
+    unsafe {
+        let weight = job.weight.add(group.row as usize);
+        if !any::<S>(weight, rows) {
+            return;
+        }
+        let numbers = job.jacobian.add(group.entry as usize);
+        let places = job.varying.places.as_ptr().add(group.place as usize);
+        for k in 0..bodies {
+            let across = *places.add(k);
+            let (column, b) = (across.local as usize, numbers.add(6 * across.column as usize));
+            let (base, ld, shift) = match column < border {
+                true => (panel.add(column * ld), ld, 0),
+                false => (update.add((column - border) * ldu), ldu, border),
+            };
+            fold_lower_kernel::<S>(rows, stride, b, weight, base.add(column - shift), ld);
+            for q in k + 1..bodies {
+                let down = *places.add(q);
+                let (a, to) = (numbers.add(6 * down.column as usize), base.add(down.local as usize - shift));
+                fold_kernel::<S>(rows, stride, a, b, weight, to, ld);
             }
         }
     }

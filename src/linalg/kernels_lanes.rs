@@ -116,6 +116,12 @@ pub(super) trait Lanes: Copy {
     unsafe fn add(self, b: Self) -> Self;
     /// Bit per lane that is not equal.
     unsafe fn differs(self, b: Self) -> u32;
+    /// self where `b` is not zero, else zero.
+    unsafe fn where_not_zero(self, b: Self) -> Self;
+    /// The upper two lanes moved down, zeros above them.
+    unsafe fn upper_down(self) -> Self;
+    /// The lower two lanes moved up, zeros below them.
+    unsafe fn lower_up(self) -> Self;
     /// The four sums of four vectors.
     unsafe fn sums(v: [Self; 4]) -> Self;
     /// p[0..4] += self, p[4..6] += the upper half of `tail` (which holds entries 2..6).
@@ -195,6 +201,18 @@ impl Lanes for Plain {
     #[inline(always)]
     unsafe fn differs(self, b: Self) -> u32 {
         (0..4).map(|i| u32::from(self.0[i] != b.0[i]) << i).sum()
+    }
+    #[inline(always)]
+    unsafe fn where_not_zero(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| if b.0[i] != 0.0 { self.0[i] } else { 0.0 }))
+    }
+    #[inline(always)]
+    unsafe fn upper_down(self) -> Self {
+        Self([self.0[2], self.0[3], 0.0, 0.0])
+    }
+    #[inline(always)]
+    unsafe fn lower_up(self) -> Self {
+        Self([0.0, 0.0, self.0[0], self.0[1]])
     }
     #[inline(always)]
     unsafe fn sums(v: [Self; 4]) -> Self {
@@ -331,6 +349,24 @@ pub(super) mod avx2 {
         unsafe fn differs(self, b: Self) -> u32 {
             // SAFETY: see above. Not a number differs from everything.
             unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(self.0, b.0)) as u32 }
+        }
+        #[inline(always)]
+        unsafe fn where_not_zero(self, b: Self) -> Self {
+            // SAFETY: see above.
+            unsafe {
+                let there = _mm256_cmp_pd::<_CMP_NEQ_UQ>(b.0, _mm256_setzero_pd());
+                Self(_mm256_and_pd(self.0, there))
+            }
+        }
+        #[inline(always)]
+        unsafe fn upper_down(self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_permute2f128_pd::<0x81>(self.0, self.0)) }
+        }
+        #[inline(always)]
+        unsafe fn lower_up(self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_permute2f128_pd::<0x08>(self.0, self.0)) }
         }
         #[inline(always)]
         unsafe fn sums(v: [Self; 4]) -> Self {

@@ -111,6 +111,23 @@ pub fn place_below(j: Six<'_>, rows: usize, target: &mut [f64], ld: usize) {
     }
 }
 
+/// Rows of contacts come in threes.
+macro_rules! by_threes {
+    ($rows:ident, $row:ident) => {
+        let mut r = 0;
+        while r + 3 <= $rows {
+            $row!(r);
+            $row!(r + 1);
+            $row!(r + 2);
+            r += 3;
+        }
+        while r < $rows {
+            $row!(r);
+            r += 1;
+        }
+    };
+}
+
 #[inline(always)]
 pub(super) unsafe fn fold_kernel<S: Lanes>(
     rows: usize,
@@ -125,17 +142,20 @@ pub(super) unsafe fn fold_kernel<S: Lanes>(
     // overlaps the first, so that six numbers never need a masked load.
     unsafe {
         let mut sum = [[S::splat(0.0); 2]; 6];
-        for r in 0..rows {
-            let w = S::splat(*weight.add(r));
-            let (p, q) = (a.add(r * stride), b.add(r * stride));
-            let head = S::load(p).mul(w);
-            let tail = S::load(p.add(2)).mul(w);
-            for (c, column) in sum.iter_mut().enumerate() {
-                let scale = S::splat(*q.add(c));
-                column[0] = column[0].add_mul(head, scale);
-                column[1] = column[1].add_mul(tail, scale);
-            }
+        macro_rules! row {
+            ($r:expr) => {
+                let w = S::splat(*weight.add($r));
+                let (p, q) = (a.add($r * stride), b.add($r * stride));
+                let head = S::load(p).mul(w);
+                let tail = S::load(p.add(2)).mul(w);
+                for c in 0..6 {
+                    let scale = S::splat(*q.add(c));
+                    sum[c][0] = sum[c][0].add_mul(head, scale);
+                    sum[c][1] = sum[c][1].add_mul(tail, scale);
+                }
+            };
         }
+        by_threes!(rows, row);
         for (c, column) in sum.iter().enumerate() {
             column[0].add_to_six(column[1], target.add(c * ld));
         }
@@ -156,19 +176,22 @@ pub(super) unsafe fn fold_lower_kernel<S: Lanes>(
     unsafe {
         let mut first = [S::splat(0.0); 2];
         let mut sum = [S::splat(0.0); 6];
-        for r in 0..rows {
-            let w = S::splat(*weight.add(r));
-            let p = a.add(r * stride);
-            let head = S::load(p).mul(w);
-            let tail = S::load(p.add(2)).mul(w);
-            for c in 0..6 {
-                let scale = S::splat(*p.add(c));
-                if c < 2 {
-                    first[c] = first[c].add_mul(head, scale);
+        macro_rules! row {
+            ($r:expr) => {
+                let w = S::splat(*weight.add($r));
+                let p = a.add($r * stride);
+                let head = S::load(p).mul(w);
+                let tail = S::load(p.add(2)).mul(w);
+                for c in 0..6 {
+                    let scale = S::splat(*p.add(c));
+                    if c < 2 {
+                        first[c] = first[c].add_mul(head, scale);
+                    }
+                    sum[c] = sum[c].add_mul(tail, scale);
                 }
-                sum[c] = sum[c].add_mul(tail, scale);
-            }
+            };
         }
+        by_threes!(rows, row);
         for c in 0..2 {
             first[c].add_to_six(sum[c], target.add(c * ld));
         }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
-use super::kernels_fronts::{Group, Numbers, any, clear};
+use super::kernels_fronts::{Group, Numbers, clear};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 
 /// Where unknowns are among the local vectors. Can only be made by [`Sides::new`], which checks it.
@@ -119,30 +119,95 @@ unsafe fn fill_kernel<S: Lanes>(
             copy_six::<S>(r_v.add(6 * body), x.add(at as usize));
         }
         for &(row, n, at) in &sides.multipliers {
-            for r in 0..n as usize {
-                let free = *numbers.regular.as_ptr().add(row as usize + r) < f64::INFINITY;
-                *x.add(at as usize + r) = if free { *r_lambda.add(row as usize + r) } else { 0.0 };
+            let (w, from) = (numbers.weight.as_ptr().add(row as usize), r_lambda.add(row as usize));
+            let (to, mut r) = (x.add(at as usize), 0);
+            while r + 4 <= n as usize {
+                S::load(from.add(r)).where_not_zero(S::load(w.add(r))).store(to.add(r));
+                r += 4;
+            }
+            while r < n as usize {
+                *to.add(r) = if *w.add(r) != 0.0 { *from.add(r) } else { 0.0 };
+                r += 1;
             }
         }
         for group in &sides.groups {
-            let (row, rows, stride) = (group.row as usize, group.rows as usize, 6 * group.bodies as usize);
-            let weight = numbers.weight.as_ptr().add(row);
-            if !any::<S>(weight, rows) {
-                continue;
+            match group.bodies % 2 {
+                0 => fill_group::<S, 2>(sides, group, numbers, r_lambda, x),
+                _ => fill_group::<S, 1>(sides, group, numbers, r_lambda, x),
             }
-            let jacobian = numbers.jacobian.as_ptr().add(group.entry as usize);
-            for k in 0..group.bodies as usize {
-                let (mut head, mut tail) = (S::splat(0.0), S::splat(0.0));
-                for r in 0..rows {
-                    let w = *weight.add(r);
-                    let y = S::splat(if w != 0.0 { *r_lambda.add(row + r) * w } else { 0.0 });
-                    let p = jacobian.add(6 * k + r * stride);
-                    head = head.add_mul(S::load(p), y);
-                    tail = tail.add_mul(S::load(p.add(2)), y);
+        }
+    }
+}
+
+/// x += Jᵀ (C+D)⁻¹ r_λ of one group, B bodies at a time.
+#[inline(always)]
+unsafe fn fill_group<S: Lanes, const B: usize>(
+    sides: &Sides,
+    group: &Group,
+    numbers: Numbers<'_>,
+    r_lambda: *const f64,
+    x: *mut f64,
+) {
+    let (row, rows, stride) = (group.row as usize, group.rows as usize, 6 * group.bodies as usize);
+    // SAFETY: as for `fill_kernel`.
+    unsafe {
+        let weight = numbers.weight.as_ptr().add(row);
+        let r_lambda = r_lambda.add(row);
+        let jacobian = numbers.jacobian.as_ptr().add(group.entry as usize);
+        let mut first = 0;
+        while first < group.bodies as usize {
+            let mut sum = [[S::splat(0.0); 2]; B];
+            let j = jacobian.add(6 * first);
+            macro_rules! four {
+                ($r:expr, $($lane:literal),*) => {
+                    let w = S::load(weight.add($r));
+                    // Of tight rows nothing is known.
+                    let y = S::load(r_lambda.add($r)).mul(w).where_not_zero(w);
+                    $(add_row::<S, B>(&mut sum, y.broadcast($lane), j.add(($r + $lane) * stride));)*
+                };
+            }
+            let mut r = 0;
+            while r + 4 <= rows {
+                four!(r, 0, 1, 2, 3);
+                r += 4;
+            }
+            match (rows >= 4, rows - r) {
+                (true, 3) => {
+                    four!(rows - 4, 1, 2, 3);
                 }
-                let body = *sides.bodies.get_unchecked(group.body as usize + k) as usize;
+                (true, 2) => {
+                    four!(rows - 4, 2, 3);
+                }
+                (true, 1) => {
+                    four!(rows - 4, 3);
+                }
+                _ => {
+                    while r < rows {
+                        let w = *weight.add(r);
+                        let y = if w != 0.0 { *r_lambda.add(r) * w } else { 0.0 };
+                        add_row::<S, B>(&mut sum, S::splat(y), j.add(r * stride));
+                        r += 1;
+                    }
+                }
+            }
+            for k in 0..B {
+                let body = *sides.bodies.get_unchecked(group.body as usize + first + k) as usize;
+                let [head, tail] = sum[k];
                 head.add_to_six(tail, x.add(*sides.body_at.get_unchecked(body) as usize));
             }
+            first += B;
+        }
+    }
+}
+
+/// sum += y times the six numbers of each of B bodies; the second vector overlaps the first.
+#[inline(always)]
+unsafe fn add_row<S: Lanes, const B: usize>(sum: &mut [[S; 2]; B], y: S, j: *const f64) {
+    for (k, sum) in sum.iter_mut().enumerate() {
+        // SAFETY: six numbers a body.
+        unsafe {
+            sum[0] = sum[0].add_mul(S::load(j.add(6 * k)), y);
+            sum[1] = sum[1].add_mul(S::load(j.add(6 * k + 2)), y);
         }
     }
 }
@@ -162,49 +227,100 @@ unsafe fn read_kernel<S: Lanes>(
             copy_six::<S>(x.add(at as usize), v.add(6 * body));
         }
         for &(row, n, at) in &sides.multipliers {
-            for r in 0..n as usize {
-                if *numbers.regular.as_ptr().add(row as usize + r) < f64::INFINITY {
-                    *lambda.add(row as usize + r) = -*x.add(at as usize + r);
+            let (w, from) = (numbers.weight.as_ptr().add(row as usize), x.add(at as usize));
+            let (to, mut r) = (lambda.add(row as usize), 0);
+            while r + 4 <= n as usize {
+                let new = S::splat(-0.0).sub(S::load(from.add(r)));
+                store_free(new, S::load(w.add(r)), to.add(r));
+                r += 4;
+            }
+            while r < n as usize {
+                if *w.add(r) != 0.0 {
+                    *to.add(r) = -*from.add(r);
                 }
+                r += 1;
             }
         }
         for group in &sides.groups {
-            let (row, rows) = (group.row as usize, group.rows as usize);
-            let weight = numbers.weight.as_ptr().add(row);
-            let mut r = 0;
-            while r + 4 <= rows {
-                let rest =
-                    remainder::<S, 4>(sides, group, r, numbers.jacobian, S::load(r_lambda.add(row + r)), v);
-                let w = S::load(weight.add(r));
-                let (new, to) = (rest.mul(w), lambda.add(row + r));
-                match w.differs(S::splat(0.0)) {
-                    0b1111 => new.store(to),
-                    free => {
-                        for (k, new) in
-                            new.lanes().into_iter().enumerate().filter(|(k, _)| free >> k & 1 != 0)
-                        {
-                            *to.add(k) = new;
-                        }
-                    }
-                }
-                r += 4;
-            }
-            while r < rows {
-                let w = *weight.add(r);
-                if w != 0.0 {
-                    let start = S::splat(*r_lambda.add(row + r));
-                    let rest = remainder::<S, 1>(sides, group, r, numbers.jacobian, start, v);
-                    *lambda.add(row + r) = rest.lanes()[0] * w;
-                }
-                r += 1;
+            match group.bodies % 2 {
+                0 => read_group::<S, 2>(sides, group, numbers, r_lambda, v, lambda),
+                _ => read_group::<S, 1>(sides, group, numbers, r_lambda, v, lambda),
             }
         }
     }
 }
 
-/// r − J v of N rows of a group from row `r` on.
+/// λ = (C+D)⁻¹ (r_λ − J v) of the free rows of one group, B bodies at a time.
 #[inline(always)]
-unsafe fn remainder<S: Lanes, const N: usize>(
+unsafe fn read_group<S: Lanes, const B: usize>(
+    sides: &Sides,
+    group: &Group,
+    numbers: Numbers<'_>,
+    r_lambda: *const f64,
+    v: *const f64,
+    lambda: *mut f64,
+) {
+    let (row, rows) = (group.row as usize, group.rows as usize);
+    // SAFETY: as for `fill_kernel`.
+    unsafe {
+        let weight = numbers.weight.as_ptr().add(row);
+        let (r_lambda, lambda) = (r_lambda.add(row), lambda.add(row));
+        if rows < 4 {
+            let mut start = [0.0; 4];
+            let mut w = [0.0; 4];
+            for r in 0..rows {
+                start[r] = *r_lambda.add(r);
+                w[r] = *weight.add(r);
+            }
+            let start = S::load(start.as_ptr());
+            let rest = match rows {
+                3 => remainder::<S, B, 3>(sides, group, 0, numbers.jacobian, start, v),
+                2 => remainder::<S, B, 2>(sides, group, 0, numbers.jacobian, start, v),
+                _ => remainder::<S, B, 1>(sides, group, 0, numbers.jacobian, start, v),
+            };
+            let new = rest.lanes();
+            for r in 0..rows {
+                if w[r] != 0.0 {
+                    *lambda.add(r) = new[r] * w[r];
+                }
+            }
+            return;
+        }
+        let mut r = 0;
+        while r < rows {
+            // The last four overlap those before them and come to the same there.
+            let at = r.min(rows - 4);
+            let start = S::load(r_lambda.add(at));
+            let rest = remainder::<S, B, 4>(sides, group, at, numbers.jacobian, start, v);
+            let w = S::load(weight.add(at));
+            store_free(rest.mul(w), w, lambda.add(at));
+            r += 4;
+        }
+    }
+}
+
+/// to = new where the weight is not zero.
+#[inline(always)]
+unsafe fn store_free<S: Lanes>(new: S, weight: S, to: *mut f64) {
+    // SAFETY: four numbers.
+    unsafe {
+        match weight.differs(S::splat(0.0)) {
+            0b1111 => new.store(to),
+            free => {
+                let new = new.lanes();
+                for k in 0..4 {
+                    if free >> k & 1 != 0 {
+                        *to.add(k) = new[k];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// r − J v of N rows of a group from row `r` on, B bodies at a time.
+#[inline(always)]
+unsafe fn remainder<S: Lanes, const B: usize, const N: usize>(
     sides: &Sides,
     group: &Group,
     r: usize,
@@ -217,17 +333,26 @@ unsafe fn remainder<S: Lanes, const N: usize>(
     unsafe {
         let first = jacobian.as_ptr().add(group.entry as usize + r * stride);
         let mut rest = start;
-        for k in 0..group.bodies as usize {
-            let body = *sides.bodies.get_unchecked(group.body as usize + k) as usize;
-            let head = S::load(v.add(6 * body));
-            let end = S::load(v.add(6 * body + 2));
-            let tail = S::splat(0.0).pick(end, 2).pick(end, 3);
+        let mut done = 0;
+        while done < group.bodies as usize {
+            let mut six = [[S::splat(0.0); 2]; B];
+            for k in 0..B {
+                let body = *sides.bodies.get_unchecked(group.body as usize + done + k) as usize;
+                let end = S::load(v.add(6 * body + 2));
+                six[k] = [S::load(v.add(6 * body)), S::splat(0.0).pick(end, 2).pick(end, 3)];
+            }
             let mut sums = [S::splat(0.0); 4];
-            for (i, sum) in sums.iter_mut().enumerate().take(N) {
-                let p = first.add(6 * k + i * stride);
-                *sum = S::load(p).mul(head).add_mul(S::load(p.add(2)), tail);
+            for i in 0..N {
+                let p = first.add(6 * done + i * stride);
+                let mut sum = S::load(p).mul(six[0][0]).add_mul(S::load(p.add(2)), six[0][1]);
+                for k in 1..B {
+                    sum = sum.add_mul(S::load(p.add(6 * k)), six[k][0]);
+                    sum = sum.add_mul(S::load(p.add(6 * k + 2)), six[k][1]);
+                }
+                sums[i] = sum;
             }
             rest = rest.sub(S::sums(sums));
+            done += B;
         }
         rest
     }

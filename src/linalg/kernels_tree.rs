@@ -7,8 +7,10 @@
 #![allow(clippy::too_many_arguments)]
 
 use super::kernels::{Shape, backward_kernel, forward_kernel, specialise};
+use super::kernels_fronts::Varying;
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::symbolic::{NONE, Run, Symbolic};
+use std::ops::Range;
 
 /// A front and its way to its parent, checked.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,10 @@ pub(super) struct Step {
     pub(super) runs: (usize, usize),
     pub(super) update: usize,
     pub(super) children: (usize, usize),
+    /// Where the whole border goes if it stays together, at an even row of the parent's pivots, or `usize::MAX`.
+    pub(super) straight: usize,
+    /// Offset of the fixed entries beside the panel, or `usize::MAX`.
+    pub(super) fixed: usize,
 }
 
 /// The plan of factorization and substitution. Can only be made by [`Tree::new`], which checks it.
@@ -35,17 +41,53 @@ pub struct Tree {
     pub(super) pivots: usize,
     pub(super) locals: usize,
     pub(super) scratch: usize,
-    /// Are steps front numbers, as children are?
-    pub(super) whole: bool,
+    /// Numbers of fixed entries beside panels.
+    pub(super) fixed: usize,
+    /// What varies in each front. Empty unless the steps are all fronts.
+    pub(super) varying: Varying,
 }
 
+/// Numbers of a panel up to which its fixed entries are kept beside it: copying them back is a tenth of placing them anew, in
+/// large panels they are few.
+const KEPT: usize = 1024;
+
+/// Numbers kept in all. Beyond two megabytes they come from memory, and placing them anew is as fast.
+const KEPT_IN_ALL: usize = 1 << 18;
+
 impl Tree {
-    /// Takes what the kernels need of a plan.
+    /// Takes what the kernels need of a plan, for factorizations too.
     ///
     /// # Panics
-    /// If a front or a run leaves its storage, a parent comes before its child, or runs are out of order.
-    pub fn new(plan: &Symbolic) -> Self {
-        Self { whole: true, ..Self::part(plan, |_| true) }
+    /// If a front or a run leaves its storage, a parent comes before its child, runs are out of order, or what varies belongs to
+    /// another plan.
+    pub fn new(plan: &Symbolic, varying: Varying) -> Self {
+        let mut tree = Self::part(plan, |_| true);
+        assert!(varying.shapes().eq(tree.steps.iter().map(|step| step.shape)), "two plans");
+        tree.varying = varying;
+        for step in &mut tree.steps {
+            let n = step.shape.panel_len();
+            if n <= KEPT && tree.fixed + n <= KEPT_IN_ALL {
+                step.fixed = tree.fixed;
+                tree.fixed += n;
+            }
+        }
+        tree
+    }
+
+    /// Numbers of fixed entries beside panels.
+    pub fn fixed(&self) -> usize {
+        self.fixed
+    }
+
+    /// The fixed entries of a front, if they are kept beside its panel.
+    pub fn fixed_of(&self, front: usize) -> Option<Range<usize>> {
+        let step = &self.steps[front];
+        (step.fixed != usize::MAX).then(|| step.fixed..step.fixed + step.shape.panel_len())
+    }
+
+    /// What varies from one factorization to the next.
+    pub fn varying(&self) -> &Varying {
+        &self.varying
     }
 
     /// Only the fronts that are `wanted`, for substitution. Numbers pass between them and to parents that are not, for whoever goes
@@ -70,7 +112,7 @@ impl Tree {
             assert!(front.update + shape.update_len() <= tree.updates, "front without an update matrix");
             assert!(shape.scratch_len() <= tree.scratch, "front without work space");
             let begin = tree.runs.len();
-            let mut parent = usize::MAX;
+            let (mut parent, mut straight) = (usize::MAX, usize::MAX);
             if front.parent != NONE {
                 assert!(front.parent as usize > f, "parent before child");
                 let above = &plan.fronts[front.parent as usize];
@@ -87,6 +129,16 @@ impl Tree {
                 let ascending = plan.runs(front).windows(2).all(|w| w[0].parent + w[0].rows <= w[1].parent);
                 assert!(ascending, "runs in the order of their parent");
                 tree.runs.extend_from_slice(plan.runs(front));
+                if let [run] = plan.runs(front) {
+                    let (at, rows) = (run.parent as usize, run.rows as usize);
+                    let together = run.child == 0 && rows == shape.border && at + rows <= above.shape.pivots;
+                    // Fours of rows are added; beside a multiple of four they reach two rows further.
+                    let even = at.is_multiple_of(4)
+                        || (at.is_multiple_of(2) && at + shape.ldu() + 2 <= above.shape.ld());
+                    if together && even {
+                        straight = at;
+                    }
+                }
             }
             let runs = (begin, tree.runs.len());
             let children = plan.children(front);
@@ -105,6 +157,8 @@ impl Tree {
                 runs,
                 update: front.update,
                 children: (first, tree.children.len()),
+                straight,
+                fixed: usize::MAX,
             });
         }
         tree
@@ -175,6 +229,70 @@ unsafe fn backward_tree_kernel<S: Lanes>(
             let (shape, panel, inverse) = (step.shape, panels.add(step.panel), inverse_d.add(step.pivot));
             specialise!(S, shape, backward_kernel::<S>(shape, panel, inverse, own));
         }
+    }
+}
+
+/// Adds the update matrix of a child whose border goes straight to row and column `at` of its parent's panel. Fours of rows are added
+/// where the elimination loads them: a load waits long for several stores it is made of. Padding rows are zero.
+#[inline(always)]
+pub(super) unsafe fn add_straight<S: Lanes>(
+    child: Shape,
+    from: *const f64,
+    at: usize,
+    ld: usize,
+    panel: *mut f64,
+) {
+    // SAFETY: `Tree::part` checked that the border lies among the parent's pivots and that its padded rows lie in the panel. With
+    // at ≡ 2 (mod 4) there are two rows above.
+    unsafe {
+        let to = panel.add(at * (ld + 1));
+        macro_rules! columns {
+            ($ldc:expr, $n:expr, $add:ident) => {
+                let mut column = 0;
+                while column < $n {
+                    let mut r = column / 4 * 4;
+                    while r < $ldc {
+                        $add(S::load(from.add(column * $ldc + r)), to.add(column * ld + r));
+                        r += 4;
+                    }
+                    column += 1;
+                }
+            };
+        }
+        match (at % 4, child.ldu(), child.border) {
+            (0, 4, 4) => {
+                columns!(4, 4, add_four);
+            }
+            (0, 12, 12) => {
+                columns!(12, 12, add_four);
+            }
+            (0, ldc, n) => {
+                columns!(ldc, n, add_four);
+            }
+            (_, 4, 4) => {
+                columns!(4, 4, add_four_between);
+            }
+            (_, ldc, n) => {
+                columns!(ldc, n, add_four_between);
+            }
+        }
+    }
+}
+
+/// p += four numbers.
+#[inline(always)]
+unsafe fn add_four<S: Lanes>(four: S, p: *mut f64) {
+    // SAFETY: four numbers at `p`.
+    unsafe { S::load(p).add(four).store(p) }
+}
+
+/// p += four numbers, where fours begin two before and two behind.
+#[inline(always)]
+unsafe fn add_four_between<S: Lanes>(four: S, p: *mut f64) {
+    // SAFETY: two more numbers before and behind.
+    unsafe {
+        add_four(four.lower_up(), p.sub(2));
+        add_four(four.upper_down(), p.add(2));
     }
 }
 

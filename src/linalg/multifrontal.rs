@@ -4,7 +4,7 @@
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
 //! own storage only and reads its children's; the result does not depend on who computes it when.
 
-use super::kernels::{self, Isa, KEEP, Kernels, Numbers, Shape, Storage, Tree, Varying};
+use super::kernels::{self, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying};
 use super::symbolic::{NONE, Symbolic};
 
 /// Writes the entries of fronts that stay as they are until everything is factored anew.
@@ -12,13 +12,6 @@ pub trait Assemble {
     /// Writes the entries of front `front` in columns of its pivots, and sets their signs (+1, −1).
     fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>);
 }
-
-/// Numbers of a panel up to which its fixed entries are kept beside it: copying them back is a tenth of placing them anew, in
-/// large panels they are few.
-const KEPT: usize = 1024;
-
-/// Numbers kept in all. Beyond two megabytes they come from memory, and placing them anew is as fast.
-const KEPT_IN_ALL: usize = 1 << 18;
 
 /// A front being assembled: columns by local row number.
 pub struct FrontMut<'a> {
@@ -52,13 +45,13 @@ pub struct Multifrontal {
     inverse_d: Vec<f64>,
     scratch: Vec<f64>,
     dirty: Vec<bool>,
-    /// Fixed entries of small panels, where they begin ([`KEEP`] for large ones), and whether they are known.
+    /// Fixed entries of small panels, and whether they are known; they never are of large ones.
     fixed: Vec<f64>,
-    fixed_at: Vec<usize>,
     known: Vec<bool>,
-    varying: Varying,
+    /// Parent and operations of each front.
+    above: Vec<(u32, u64)>,
     /// Fronts to be factored in one call.
-    batch: Vec<(u32, usize)>,
+    batch: Vec<u32>,
 }
 
 impl Multifrontal {
@@ -76,7 +69,6 @@ impl Multifrontal {
     pub fn plan(&mut self, symbolic: Symbolic, varying: Varying) {
         self.batch.clear();
         self.batch.reserve(symbolic.fronts.len());
-        self.varying = varying;
         grow(&mut self.panels, symbolic.panels);
         grow(&mut self.updates, symbolic.updates);
         grow(&mut self.sign, symbolic.pivots);
@@ -88,16 +80,10 @@ impl Multifrontal {
         self.dirty.resize(symbolic.fronts.len(), true);
         self.known.clear();
         self.known.resize(symbolic.fronts.len(), false);
-        self.fixed_at.clear();
-        let mut kept = 0;
-        for front in &symbolic.fronts {
-            let n = front.shape.panel_len();
-            let keeps = n <= KEPT && kept + n <= KEPT_IN_ALL;
-            self.fixed_at.push(if keeps { kept } else { KEEP });
-            kept += if keeps { n } else { 0 };
-        }
-        grow(&mut self.fixed, kept);
-        self.tree = Tree::new(&symbolic);
+        self.above.clear();
+        self.above.extend(symbolic.fronts.iter().map(|front| (front.parent, front.shape.flops())));
+        self.tree = Tree::new(&symbolic, varying);
+        grow(&mut self.fixed, self.tree.fixed());
         self.symbolic = symbolic;
     }
 
@@ -115,29 +101,25 @@ impl Multifrontal {
 
     /// Where varying entries go.
     pub fn varying(&self) -> &Varying {
-        &self.varying
+        self.tree.varying()
     }
 
     /// Factors the touched fronts and their root paths. Returns fronts, operations and wrong signs.
     pub fn factor(&mut self, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> (usize, u64, u32) {
         let (mut count, mut flops, mut wrong) = (0, 0, 0);
-        for f in 0..self.symbolic.fronts.len() {
+        for f in 0..self.above.len() {
             if !self.dirty[f] {
                 continue;
             }
             self.dirty[f] = false;
-            let front = &self.symbolic.fronts[f];
-            if front.parent != NONE {
-                self.dirty[front.parent as usize] = true;
+            let (parent, operations) = self.above[f];
+            if parent != NONE {
+                self.dirty[parent as usize] = true;
             }
             count += 1;
-            flops += front.shape.flops();
-            let at = self.fixed_at[f];
-            if at == KEEP || !self.known[f] {
-                self.place_fixed(f, assembler);
-            }
-            self.batch.push((f as u32, at));
-            if at == KEEP {
+            flops += operations;
+            self.batch.push(f as u32);
+            if !self.known[f] && !self.place_fixed(f, assembler) {
                 // A large panel is eliminated while it is in the cache.
                 wrong += self.factor_batch(numbers);
             }
@@ -146,24 +128,26 @@ impl Multifrontal {
         (count, flops, wrong)
     }
 
-    /// Fixed entries of a front: beside the panel if it is small, else into it.
-    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble) {
+    /// Fixed entries of a front: beside the panel if it is small, else into it. Is it small?
+    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble) -> bool {
         let front = &self.symbolic.fronts[f];
         let (shape, n) = (front.shape, front.shape.panel_len());
-        let panel = match self.fixed_at[f] {
-            KEEP => &mut self.panels[front.panel..front.panel + n],
-            at => &mut self.fixed[at..at + n],
+        let beside = self.tree.fixed_of(f);
+        self.known[f] = beside.is_some();
+        let panel = match beside {
+            None => &mut self.panels[front.panel..front.panel + n],
+            Some(range) => &mut self.fixed[range],
         };
-        self.known[f] = true;
         panel.fill(0.0);
         let sign = &mut self.sign[front.pivot..front.pivot + shape.pivots];
         assembler.assemble(f, &mut FrontMut { shape, sign, panel });
+        self.known[f]
     }
 
     fn factor_batch(&mut self, numbers: Numbers<'_>) -> u32 {
-        let Self { isa, tree, varying, fixed, batch, panels, updates, sign, inverse_d, scratch, .. } = self;
+        let Self { isa, tree, fixed, batch, panels, updates, sign, inverse_d, scratch, .. } = self;
         let storage = Storage { panels, updates, sign, inverse_d, scratch };
-        let wrong = kernels::factor_fronts(*isa, tree, varying, numbers, fixed, batch, storage);
+        let wrong = kernels::factor_fronts(*isa, tree, numbers, fixed, batch, storage);
         batch.clear();
         wrong
     }

@@ -378,6 +378,7 @@ impl Builder<'_> {
             plan.pivot_nodes[next[f] as usize] = node;
             next[f] += 1;
         }
+        self.untouched_first(plan, sequence, &front_of_top, &count);
         for (f, &top) in sequence.iter().enumerate() {
             let range = (count[f], count[f + 1]);
             let mut local = 0;
@@ -401,6 +402,30 @@ impl Builder<'_> {
             });
         }
         self.number_interface(plan);
+    }
+
+    /// Moves bodies that no child touches to the front of their fronts: their elimination need not wait for a child. A multiplier
+    /// has then still a body before it.
+    fn untouched_first(&self, plan: &mut Symbolic, sequence: &[u32], front_of_top: &[u32], count: &[u32]) {
+        let mut touched = vec![false; self.graph.nodes()];
+        for &top in sequence {
+            let parent = self.tree.parent[top as usize];
+            if parent == NONE {
+                continue;
+            }
+            let above = self.merged[parent as usize];
+            let range = front_of_top[above as usize] as usize;
+            if count[range + 1] - count[range] > 1 {
+                self.tree.boundary(top as usize).iter().for_each(|&n| touched[n as usize] = true);
+            }
+        }
+        for f in 0..sequence.len() {
+            let nodes = &mut plan.pivot_nodes[count[f] as usize..count[f + 1] as usize];
+            if nodes.len() > 1 {
+                let body = |n: u32| self.graph.kind[n as usize] == NodeKind::Body;
+                nodes.sort_by_key(|&n| touched[n as usize] || !body(n));
+            }
+        }
     }
 
     /// The interface is one last front that eliminates nothing.

@@ -155,7 +155,9 @@ impl MixedSystem {
                 if plan.row_front[row] != NONE {
                     self.factor.touch(plan.row_front[row]);
                 }
-                bits &= bits - 1;
+                // The rows behind it mostly touch the same front.
+                let done = plan.row_end[row] as usize - 64 * word;
+                bits &= if done < 64 { !0 << done } else { 0 };
             }
         }
         self.factor_touched(problem)

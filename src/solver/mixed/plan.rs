@@ -66,6 +66,8 @@ pub struct Plan {
     pub couplings: Lists<Coupling>,
     /// The front that depends on each row, or [`NONE`] for rows without a body.
     pub row_front: Vec<u32>,
+    /// The end of the rows from each row on that depend on the same front.
+    pub row_end: Vec<u32>,
     /// Where a body's six unknowns are among the local vectors.
     pub body_at: Vec<u32>,
     /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
@@ -124,6 +126,7 @@ impl Plan {
         let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
         let (mut groups, places) = plan.place_groups(problem, &symbolic);
+        plan.row_end = ends(&plan.row_front);
         let numbers = problem.jacobian.len();
         let varying = Varying::new(&symbolic, &mut rows, &mut groups, places, problem.rows(), numbers);
         plan.sides = Sides::new(
@@ -222,6 +225,17 @@ impl Plan {
         }
         (groups, places)
     }
+}
+
+/// Per item, where its stretch of equal items ends.
+fn ends(items: &[u32]) -> Vec<u32> {
+    let mut ends: Vec<u32> = (1..=items.len() as u32).collect();
+    for i in (1..items.len()).rev() {
+        if items[i - 1] == items[i] {
+            ends[i - 1] = ends[i];
+        }
+    }
+    ends
 }
 
 /// The block with `fold` as it is treated here.
