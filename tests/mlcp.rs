@@ -132,8 +132,8 @@ fn a_solver_kept_over_changing_problems_answers_each() {
 fn impulses_come_down_ten_decades_without_their_round_off() {
     // Nearly redundant rows: impulses are ten decades above their end on the way. One row kept 3e-6 of that round-off in λ
     // beside its bound (5003946); velocities that went along belonged to no λ in the end (the next two); a run went through good points
-    // and stalled on a worse one (the last).
-    for seed in [5_003_946, 4_811_123, 4_838_683, 10_096_681] {
+    // and stalled on a worse one (10096681); from labels that were nearly right, pivots of all violators at once led away (the last).
+    for seed in [5_003_946, 4_811_123, 4_838_683, 10_096_681, 50_061_962] {
         let problem = any_problem(seed, 400);
         let (solution, stats) = solve(&problem, Method::Auto);
         if let Err(what) = check(&problem, &solution, &stats) {

@@ -358,16 +358,30 @@ impl Engine {
         stats.ipm_iterations += run.iterations;
     }
 
-    /// Pivoting at length from the best labels known, one row at a time where it cycles.
+    /// Pivoting at length from the best labels known.
+    ///
+    /// One row at a time first: the labels are nearly right by now, and where hundreds of rows hold a few bodies every row that
+    /// changes turns the signs of many others, so that changing all violators at once leads away for good.
     fn last_resort<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
-        let patient = PivotSettings {
+        let together = PivotSettings {
             max_pivots: settings.max_pivots,
             target: settings.target,
             ..PivotSettings::default()
         };
+        let singly = PivotSettings {
+            max_pivots: settings.max_pivots.max(system.rows() as u32),
+            single_pivots: u32::MAX,
+            ..together
+        };
+        let enough = settings.tolerance * residual::scale(system.b());
         let start = self.best.labels.clone();
-        let outcome = bpp::pivot(system, &start, &patient, &mut self.pivots, &mut self.best);
-        stats.pivots += outcome.pivots;
+        for patient in [singly, together] {
+            let outcome = bpp::pivot(system, &start, &patient, &mut self.pivots, &mut self.best);
+            stats.pivots += outcome.pivots;
+            if self.best.residual <= enough {
+                return;
+            }
+        }
     }
 }
 
