@@ -63,7 +63,9 @@ impl Physics {
                 pool.install(|| self.run(world, dt));
                 self.pool = Some(pool);
             }
-            None => self.run(world, dt),
+            // From outside, every parallel region would have to wake the pool and wait for it; from within, threads take what
+            // there is. So the whole step goes there at once.
+            None => drop(rayon::join(|| self.run(world, dt), || ())),
         }
         self.report.step_ms = 1e3 * start.elapsed().as_secs_f64();
         self.report.solve_ms = self.pipeline.last_step_within(Stage::Factor, Stage::IndexSets);

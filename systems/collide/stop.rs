@@ -3,7 +3,7 @@
 //! Contact rows see a fast body's nearest points at the start of the step; what it does after a glancing hit or a spin
 //! they cannot see. So once velocities are known, whatever is about to move by more than its own size is swept along its
 //! final motion, and its way (not its velocity) is cut where it touches. Centres that move along straight lines say little of two
-//! bodies that turn about each other: a pair in contact that will still touch on the same side is the solver's.
+//! bodies that turn about each other: a pair in contact that stays on the same sides of each other is the solver's.
 
 use super::colliders::read_colliders;
 use super::narrow::{may_meet, tied};
@@ -72,8 +72,8 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
                     let view = with_new_velocity(bodies, r.slot as usize);
                     place_after(r, view, 0.5 * dt, if bodies.is_awake(r.slot) { 2 } else { 0 })
                 };
-                let still_touch = || manifold().is_some_and(|m| touches_on(&m, [a, b], then, scratch));
-                if *held.get_or_insert_with(still_touch) {
+                let stays = || manifold().is_some_and(|m| stays_outside(&m, [a, b], then, scratch));
+                if *held.get_or_insert_with(stays) {
                     break;
                 }
                 stops.push((fast.slot, share, bodies.view[fast.slot as usize].position));
@@ -85,8 +85,9 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
 /// Share of its thickness by which a thin body may be in another and still be on the side it came from.
 const SHALLOW: f64 = 0.25;
 
-/// Will a pair in contact touch on the same side, placed and turned as it will be `then`?
-fn touches_on(
+/// Will a pair in contact be on the same sides of each other, placed and turned as it will be `then`? Whether it still touches or has
+/// parted does not matter.
+fn stays_outside(
     manifold: &Manifold,
     [a, b]: [&ColliderRecord; 2],
     then: impl Fn(&ColliderRecord) -> (DVec3, DQuat),
@@ -98,7 +99,8 @@ fn touches_on(
     let a_then = Placed { shape: &a.shape, position: position_a, rotation: rotation_a };
     let b_then = Placed { shape: &b.shape, position: position_b, rotation: rotation_b };
     let thickness = a.thickness.min(b.thickness);
-    collide(&a_then, &b_then, SHALLOW * thickness, &mut scratch.narrow, &mut scratch.found);
+    let way = ((position_a - a.position) - (position_b - b.position)).length();
+    collide(&a_then, &b_then, thickness + way, &mut scratch.narrow, &mut scratch.found);
     let deepest = scratch.found.iter().min_by(|x, y| x.separation.total_cmp(&y.separation));
     deepest.is_some_and(|p| p.separation > -SHALLOW * thickness && p.normal.dot(side) > 0.0)
 }
@@ -159,7 +161,7 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
     let (bodies, collision) = (&step.work.bodies, &step.work.collision);
     let scratch = RefCell::new(PairScratch::default());
     // What a system of the game switched off in the last step lets through in this one too, and what touched then and will
-    // touch on the same side is the solver's.
+    // stay outside of each other is the solver's.
     let off = |a: u32, b: u32| {
         let pair = collision.pairs.iter().find(|p| p.ids == (a, b) || p.ids == (b, a));
         let Some((pair, contact)) = pair.and_then(|p| Some((p, p.entity?))) else { return false };
@@ -172,7 +174,7 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
             place_after(r, view, half, u32::from(bodies.is_awake(r.slot)))
         };
         let manifold = step.world.get::<&Manifold>(contact);
-        manifold.is_ok_and(|m| touches_on(&m, both, then, &mut scratch.borrow_mut()))
+        manifold.is_ok_and(|m| stays_outside(&m, both, then, &mut scratch.borrow_mut()))
     };
     let mut near = Vec::new();
     let mut stops = Vec::new();
