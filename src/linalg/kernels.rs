@@ -400,9 +400,6 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
 ) -> u32 {
     // SAFETY: the slices were checked against the shape.
     unsafe {
-        if shape.is_large() {
-            return factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d);
-        }
         macro_rules! fixed {
             ($(($pivots:literal, $border:literal))*) => {
                 match (S::FAST, shape.pivots, shape.ldu()) {
@@ -414,7 +411,26 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
             };
         }
         usual_shapes!(fixed);
-        factor_small::<S>(shape, panel, update, w, sign, inverse_d)
+        S::factor_any(shape, panel, update, w, sign, inverse_d)
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn factor_any_shape<S: Lanes>(
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    // SAFETY: as for `factor_kernel`.
+    unsafe {
+        if shape.is_large() {
+            factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d)
+        } else {
+            factor_small::<S>(shape, panel, update, w, sign, inverse_d)
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 use super::kernels::{Shape, factor_kernel};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::kernels_rows::{fold_kernel, fold_lower_kernel};
-use super::kernels_tree::{Tree, add_straight, extend_add_kernel};
+use super::kernels_tree::{Tree, add_straight};
 use super::symbolic::Symbolic;
 
 /// Rows of a multiplier that a front eliminates: −(C+D) on the diagonal.
@@ -206,7 +206,7 @@ pub fn factor_fronts(
 
 /// Checked plans and pointers to as many numbers as they ask for.
 #[derive(Clone, Copy)]
-struct Job<'a> {
+pub(super) struct Job<'a> {
     tree: &'a Tree,
     varying: &'a Varying,
     jacobian: *const f64,
@@ -232,19 +232,19 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
             let shape = step.shape;
             let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
             if step.fixed != usize::MAX {
-                copy::<S>(panel, shape.panel_len(), job.fixed.add(step.fixed));
+                copy::<S>(panel, step.panel_len, job.fixed.add(step.fixed));
             }
-            clear::<S>(update, shape.update_len());
+            clear::<S>(update, step.update_len);
             let sign = job.sign.add(step.pivot);
             add_varying::<S>(&job, f as usize, shape, panel, update, sign);
             for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
                 let child = tree.steps.get_unchecked(child as usize);
                 let from = job.updates.add(child.update);
                 if child.straight != usize::MAX {
-                    add_straight::<S>(child.shape, from, child.straight, shape.ld(), panel);
+                    add_straight::<S>(child.shape.border, from, child.straight, step.ld, panel);
                 } else {
                     let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
-                    extend_add_kernel::<S>(runs, child.shape, from, shape, panel, update);
+                    S::extend_add(runs, child.shape, from, shape, panel, update);
                 }
             }
             wrong +=
@@ -327,7 +327,7 @@ unsafe fn add_varying<S: Lanes>(
             match group.bodies {
                 1 => fold_group::<S, 6>(job, group, shape, panel, update),
                 2 => fold_group::<S, 12>(job, group, shape, panel, update),
-                _ => fold_group::<S, 0>(job, group, shape, panel, update),
+                _ => S::fold_any(job, group, shape, panel, update),
             }
         }
     }
@@ -335,7 +335,7 @@ unsafe fn add_varying<S: Lanes>(
 
 /// Adds Jᵀ (C+D)⁻¹ J of one group; `STRIDE` numbers a row, 0 for any.
 #[inline(always)]
-unsafe fn fold_group<S: Lanes, const STRIDE: usize>(
+pub(super) unsafe fn fold_group<S: Lanes, const STRIDE: usize>(
     job: &Job<'_>,
     group: &Group,
     shape: Shape,

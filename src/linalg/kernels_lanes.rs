@@ -3,7 +3,10 @@
 // The only door to the instruction sets; see `kernels` for what it buys.
 #![allow(unsafe_code)]
 
-use super::kernels::factor_written_out;
+use super::kernels::{Shape, factor_any_shape, factor_written_out};
+use super::kernels_fronts::{Group, Job, fold_group};
+use super::kernels_tree::extend_add_kernel;
+use super::symbolic::Run;
 
 /// Which arithmetic the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -94,6 +97,26 @@ pub(super) trait Lanes: Copy {
         sign: *const f64,
         inverse_d: *mut f64,
     ) -> u32;
+    /// Factors a front of any other shape, apart for the same reason.
+    unsafe fn factor_any(
+        shape: Shape,
+        panel: *mut f64,
+        update: *mut f64,
+        w: *mut f64,
+        sign: *const f64,
+        inverse_d: *mut f64,
+    ) -> u32;
+    /// Adds a group of more than two bodies, apart for the same reason.
+    unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64);
+    /// Adds the update matrix of a child whose border is scattered, apart for the same reason.
+    unsafe fn extend_add(
+        runs: &[Run],
+        child: Shape,
+        from: *const f64,
+        parent: Shape,
+        panel: *mut f64,
+        update: *mut f64,
+    );
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(p: *const f64) -> Self;
     unsafe fn store(self, p: *mut f64);
@@ -122,6 +145,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn upper_down(self) -> Self;
     /// The lower two lanes moved up, zeros below them.
     unsafe fn lower_up(self) -> Self;
+    /// The upper two lanes of self below the lower two of `b`.
+    unsafe fn between(self, b: Self) -> Self;
     /// The four sums of four vectors.
     unsafe fn sums(v: [Self; 4]) -> Self;
     /// p[0..4] += self, p[4..6] += the upper half of `tail` (which holds entries 2..6).
@@ -142,6 +167,32 @@ impl Lanes for Plain {
     ) -> u32 {
         // SAFETY: the caller's promise.
         unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+    }
+    unsafe fn factor_any(
+        shape: Shape,
+        panel: *mut f64,
+        update: *mut f64,
+        w: *mut f64,
+        sign: *const f64,
+        inverse_d: *mut f64,
+    ) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { factor_any_shape::<Self>(shape, panel, update, w, sign, inverse_d) }
+    }
+    unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
+        // SAFETY: the caller's promise.
+        unsafe { fold_group::<Self, 0>(job, group, shape, panel, update) }
+    }
+    unsafe fn extend_add(
+        runs: &[Run],
+        child: Shape,
+        from: *const f64,
+        parent: Shape,
+        panel: *mut f64,
+        update: *mut f64,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { extend_add_kernel::<Self>(runs, child, from, parent, panel, update) }
     }
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
@@ -215,6 +266,10 @@ impl Lanes for Plain {
         Self([0.0, 0.0, self.0[0], self.0[1]])
     }
     #[inline(always)]
+    unsafe fn between(self, b: Self) -> Self {
+        Self([self.0[2], self.0[3], b.0[0], b.0[1]])
+    }
+    #[inline(always)]
     unsafe fn sums(v: [Self; 4]) -> Self {
         Self(std::array::from_fn(|i| (v[i].0[0] + v[i].0[1]) + (v[i].0[2] + v[i].0[3])))
     }
@@ -233,7 +288,9 @@ impl Lanes for Plain {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2 {
-    use super::{Lanes, factor_written_out};
+    use super::{
+        Group, Job, Lanes, Run, Shape, extend_add_kernel, factor_any_shape, factor_written_out, fold_group,
+    };
     use std::arch::x86_64::*;
 
     #[derive(Clone, Copy)]
@@ -265,6 +322,67 @@ pub(super) mod avx2 {
             }
             // SAFETY: see above.
             unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+        }
+        #[inline(always)]
+        unsafe fn factor_any(
+            shape: Shape,
+            panel: *mut f64,
+            update: *mut f64,
+            w: *mut f64,
+            sign: *const f64,
+            inverse_d: *mut f64,
+        ) -> u32 {
+            #[target_feature(enable = "avx2,fma")]
+            #[inline(never)]
+            unsafe fn apart(
+                shape: Shape,
+                panel: *mut f64,
+                update: *mut f64,
+                w: *mut f64,
+                sign: *const f64,
+                inverse_d: *mut f64,
+            ) -> u32 {
+                // SAFETY: the caller's promise.
+                unsafe { factor_any_shape::<Avx2>(shape, panel, update, w, sign, inverse_d) }
+            }
+            // SAFETY: see above.
+            unsafe { apart(shape, panel, update, w, sign, inverse_d) }
+        }
+        #[inline(always)]
+        unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
+            #[target_feature(enable = "avx2,fma")]
+            #[inline(never)]
+            unsafe fn apart(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
+                // SAFETY: the caller's promise.
+                unsafe { fold_group::<Avx2, 0>(job, group, shape, panel, update) }
+            }
+            // SAFETY: see above.
+            unsafe { apart(job, group, shape, panel, update) }
+        }
+        #[inline(always)]
+        unsafe fn extend_add(
+            runs: &[Run],
+            child: Shape,
+            from: *const f64,
+            parent: Shape,
+            panel: *mut f64,
+            update: *mut f64,
+        ) {
+            #[target_feature(enable = "avx2,fma")]
+            #[inline(never)]
+            unsafe fn apart(
+                runs: &[Run],
+                child: Shape,
+                from: *const f64,
+                parent: Shape,
+                panel: *mut f64,
+                update: *mut f64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { extend_add_kernel::<Avx2>(runs, child, from, parent, panel, update) }
+            }
+            // SAFETY: see above.
+            unsafe { apart(runs, child, from, parent, panel, update) }
         }
         #[inline(always)]
         unsafe fn splat(x: f64) -> Self {
@@ -366,7 +484,12 @@ pub(super) mod avx2 {
         #[inline(always)]
         unsafe fn lower_up(self) -> Self {
             // SAFETY: see above.
-            unsafe { Self(_mm256_permute2f128_pd::<0x08>(self.0, self.0)) }
+            unsafe { Self(_mm256_insertf128_pd::<1>(_mm256_setzero_pd(), _mm256_castpd256_pd128(self.0))) }
+        }
+        #[inline(always)]
+        unsafe fn between(self, b: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_permute2f128_pd::<0x21>(self.0, b.0)) }
         }
         #[inline(always)]
         unsafe fn sums(v: [Self; 4]) -> Self {

@@ -24,7 +24,12 @@ pub(super) struct Step {
     pub(super) runs: (usize, usize),
     pub(super) update: usize,
     pub(super) children: (usize, usize),
-    /// Where the whole border goes if it stays together, at an even row of the parent's pivots, or `usize::MAX`.
+    /// Local row of the border, leading dimension, numbers of the panel and of the update matrix.
+    pub(super) border_at: usize,
+    pub(super) ld: usize,
+    pub(super) panel_len: usize,
+    pub(super) update_len: usize,
+    /// Where the whole border goes among the parent's pivots if it stays together ([`add_straight`]), or `usize::MAX`.
     pub(super) straight: usize,
     /// Offset of the fixed entries beside the panel, or `usize::MAX`.
     pub(super) fixed: usize,
@@ -132,10 +137,13 @@ impl Tree {
                 if let [run] = plan.runs(front) {
                     let (at, rows) = (run.parent as usize, run.rows as usize);
                     let together = run.child == 0 && rows == shape.border && at + rows <= above.shape.pivots;
-                    // Fours of rows are added; beside a multiple of four they reach two rows further.
-                    let even = at.is_multiple_of(4)
-                        || (at.is_multiple_of(2) && at + shape.ldu() + 2 <= above.shape.ld());
-                    if together && even {
+                    // Beside a multiple of four, fours of rows reach two rows further.
+                    let usual = match at % 4 {
+                        0 => matches!(rows, 4 | 8 | 12),
+                        2 => rows == 4 && at + 6 <= above.shape.ld(),
+                        _ => false,
+                    };
+                    if together && usual {
                         straight = at;
                     }
                 }
@@ -159,6 +167,10 @@ impl Tree {
                 children: (first, tree.children.len()),
                 straight,
                 fixed: usize::MAX,
+                border_at: shape.border_at(),
+                ld: shape.ld(),
+                panel_len: shape.panel_len(),
+                update_len: shape.update_len(),
             });
         }
         tree
@@ -198,7 +210,23 @@ unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut
             let own = x.add(step.local);
             let (shape, panel) = (step.shape, panels.add(step.panel));
             specialise!(S, shape, forward_kernel::<S>(shape, panel, own));
-            let border = own.add(step.shape.border_at());
+            let border = own.add(step.border_at);
+            if step.straight != usize::MAX {
+                let to = x.add(step.parent + step.straight);
+                match (step.straight % 4, step.shape.border) {
+                    (0, n) => {
+                        add_four(S::load(border), to);
+                        if n >= 8 {
+                            add_four(S::load(border.add(4)), to.add(4));
+                        }
+                        if n == 12 {
+                            add_four(S::load(border.add(8)), to.add(8));
+                        }
+                    }
+                    _ => add_four_between(S::load(border), to),
+                }
+                continue;
+            }
             for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
                 let to = x.add(step.parent + run.parent as usize);
                 add_run::<S>(border.add(run.child as usize), to, run.rows as usize);
@@ -221,10 +249,27 @@ unsafe fn backward_tree_kernel<S: Lanes>(
         // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
         unsafe {
             let own = x.add(step.local);
-            let border = own.add(step.shape.border_at());
-            for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
-                let from = x.add(step.parent + run.parent as usize);
-                copy_run::<S>(from, border.add(run.child as usize), run.rows as usize);
+            let border = own.add(step.border_at);
+            if step.straight != usize::MAX {
+                let from = x.add(step.parent + step.straight);
+                match (step.straight % 4, step.shape.border) {
+                    (0, n) => {
+                        S::load(from).store(border);
+                        if n >= 8 {
+                            S::load(from.add(4)).store(border.add(4));
+                        }
+                        if n == 12 {
+                            S::load(from.add(8)).store(border.add(8));
+                        }
+                    }
+                    // Fours as they were stored.
+                    _ => S::load(from.sub(2)).between(S::load(from.add(2))).store(border),
+                }
+            } else {
+                for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
+                    let from = x.add(step.parent + run.parent as usize);
+                    copy_run::<S>(from, border.add(run.child as usize), run.rows as usize);
+                }
             }
             let (shape, panel, inverse) = (step.shape, panels.add(step.panel), inverse_d.add(step.pivot));
             specialise!(S, shape, backward_kernel::<S>(shape, panel, inverse, own));
@@ -232,49 +277,36 @@ unsafe fn backward_tree_kernel<S: Lanes>(
     }
 }
 
-/// Adds the update matrix of a child whose border goes straight to row and column `at` of its parent's panel. Fours of rows are added
-/// where the elimination loads them: a load waits long for several stores it is made of. Padding rows are zero.
+/// Adds the update matrix of a child whose border of 4, 8 or 12 goes straight to row and column `at` of its parent's panel. Fours of
+/// rows are added where the elimination loads them: a load waits long for several stores it is made of.
 #[inline(always)]
 pub(super) unsafe fn add_straight<S: Lanes>(
-    child: Shape,
+    border: usize,
     from: *const f64,
     at: usize,
     ld: usize,
     panel: *mut f64,
 ) {
-    // SAFETY: `Tree::part` checked that the border lies among the parent's pivots and that its padded rows lie in the panel. With
-    // at ≡ 2 (mod 4) there are two rows above.
+    // SAFETY: `Tree::part` checked that the border is of one of these sizes and lies among the parent's pivots, at a multiple of four;
+    // one of four also at two more, where two rows above and two below lie in the panel.
     unsafe {
         let to = panel.add(at * (ld + 1));
         macro_rules! columns {
-            ($ldc:expr, $n:expr, $add:ident) => {
-                let mut column = 0;
-                while column < $n {
+            ($n:literal, $add:ident) => {
+                for column in 0..$n {
                     let mut r = column / 4 * 4;
-                    while r < $ldc {
-                        $add(S::load(from.add(column * $ldc + r)), to.add(column * ld + r));
+                    while r < $n {
+                        $add(S::load(from.add(column * $n + r)), to.add(column * ld + r));
                         r += 4;
                     }
-                    column += 1;
                 }
             };
         }
-        match (at % 4, child.ldu(), child.border) {
-            (0, 4, 4) => {
-                columns!(4, 4, add_four);
-            }
-            (0, 12, 12) => {
-                columns!(12, 12, add_four);
-            }
-            (0, ldc, n) => {
-                columns!(ldc, n, add_four);
-            }
-            (_, 4, 4) => {
-                columns!(4, 4, add_four_between);
-            }
-            (_, ldc, n) => {
-                columns!(ldc, n, add_four_between);
-            }
+        match (at % 4, border) {
+            (0, 4) => columns!(4, add_four),
+            (0, 8) => columns!(8, add_four),
+            (0, _) => columns!(12, add_four),
+            _ => columns!(4, add_four_between),
         }
     }
 }
