@@ -48,6 +48,8 @@ pub struct SceneSettings {
     pub gravity: Option<DVec3>,
     /// Substeps of one step.
     pub substeps: Option<usize>,
+    /// How often a step is solved again along the curve of its joints.
+    pub refine: Option<usize>,
     /// Iterations of post-step projection.
     pub projection: Option<usize>,
     /// Solver.

@@ -26,6 +26,7 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         test_seconds: f.positive("test_seconds")?,
         gravity: f.vector("gravity")?,
         substeps: f.count("substeps", 1000)?,
+        refine: f.count("refine", 100)?,
         projection: f.count("projection", 100)?,
         solver,
         partition,
