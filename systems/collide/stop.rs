@@ -170,7 +170,7 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
         }
         let both = [pair.ids.0, pair.ids.1].map(|id| &collision.colliders[id as usize]);
         let then = |r: &ColliderRecord| {
-            let view = bodies.view[r.slot as usize].clone();
+            let view = bodies.view[r.slot as usize];
             place_after(r, view, half, u32::from(bodies.is_awake(r.slot)))
         };
         let manifold = step.world.get::<&Manifold>(contact);
