@@ -24,7 +24,7 @@ pub struct Collision {
     /// The same as they move in this step.
     pub movers: Vec<Mover>,
     /// By collider: how far its surface has moved so far, and may move in this step (m); infinite where nothing that was known
-    /// of its distances holds any more. See [`Pair::apart`].
+    /// of its distances holds any more. See [`NearPair::apart`].
     pub spent: Vec<f64>,
     /// The same up to where the velocities just found would lead it.
     pub spent_ahead: Vec<f64>,
