@@ -4,6 +4,7 @@
 //! live in the world as entities.
 
 use crate::components::{CollisionFilter, ManifoldPoint, Material};
+use crate::constraint::BodyView;
 use crate::events::ContactEvent;
 use crate::geometry::{Bounds, BroadPhase, ContactPoint, Form, NarrowScratch, Posed, ShapeHandle};
 use glam::{DMat3, DQuat, DVec3};
@@ -137,6 +138,16 @@ pub struct ColliderRecord {
     pub thickness: f64,
     /// The same for solids; infinite for surfaces (flat meshes and fields, half-spaces), which have no thickness to respect.
     pub size: f64,
+}
+
+impl ColliderRecord {
+    /// Its place in the world on a body that is there.
+    pub fn on(&self, body: &BodyView) -> Posed {
+        Posed {
+            position: body.position + body.rotation * self.local_position,
+            rotation: body.rotation * self.local_rotation,
+        }
+    }
 }
 
 /// A collider as the narrow phase needs it, all in one place: pairs are many, and memory is slower than arithmetic. Lives as long

@@ -119,8 +119,7 @@ fn place(
     }
     let turn = view.angular_velocity.length() * dt;
     let way = view.linear_velocity.length() * dt + if turn > 0.0 { turn.min(2.0) * mover.reach } else { 0.0 };
-    let position = view.position + view.rotation * record.local_position;
-    let rotation = view.rotation * record.local_rotation;
+    let Posed { position, rotation } = record.on(view);
     let bounds = match record.shape.shape() {
         Shape::HalfSpace { normal } => {
             let normal = rotation * normal.normalize();

@@ -11,13 +11,13 @@ use super::pairs;
 use crate::collision::{ColliderRecord, Collision, PairScratch};
 use crate::components::{BodyKind, Manifold, Surface};
 use crate::constraint::BodyView;
-use crate::geometry::{Bounds, Placed, collide, first_touch};
+use crate::geometry::{Bounds, Placed, Posed, collide, first_touch};
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::systems::drift::fly;
 use crate::systems::refine::with_new_velocity;
 use crate::work::{Bodies, Work};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 use hecs::Entity;
 use std::cell::RefCell;
 
@@ -90,25 +90,25 @@ const SHALLOW: f64 = 0.25;
 fn stays_outside(
     manifold: &Manifold,
     [a, b]: [&ColliderRecord; 2],
-    then: impl Fn(&ColliderRecord) -> (DVec3, DQuat),
+    then: impl Fn(&ColliderRecord) -> Posed,
     scratch: &mut PairScratch,
 ) -> bool {
     let deepest = manifold.points.iter().min_by(|x, y| x.separation.total_cmp(&y.separation));
     let Some(side) = deepest.map(|p| p.normal) else { return false };
-    let [(position_a, rotation_a), (position_b, rotation_b)] = [then(a), then(b)];
-    let a_then = Placed { shape: &a.shape, position: position_a, rotation: rotation_a };
-    let b_then = Placed { shape: &b.shape, position: position_b, rotation: rotation_b };
+    let [there_a, there_b] = [then(a), then(b)];
+    let a_then = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
+    let b_then = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
     let thickness = a.thickness.min(b.thickness);
-    let way = ((position_a - a.position) - (position_b - b.position)).length();
+    let way = ((there_a.position - a.position) - (there_b.position - b.position)).length();
     collide(&a_then, &b_then, thickness + way, &mut scratch.narrow, &mut scratch.found);
     let deepest = scratch.found.iter().min_by(|x, y| x.separation.total_cmp(&y.separation));
     deepest.is_some_and(|p| p.separation > -SHALLOW * thickness && p.normal.dot(side) > 0.0)
 }
 
 /// Where a collider will be after some free flights of its body.
-fn place_after(record: &ColliderRecord, mut view: BodyView, time: f64, flights: u32) -> (DVec3, DQuat) {
+fn place_after(record: &ColliderRecord, mut view: BodyView, time: f64, flights: u32) -> Posed {
     (0..flights).for_each(|_| fly(&mut view, time));
-    (view.position + view.rotation * record.local_position, view.rotation * record.local_rotation)
+    record.on(&view)
 }
 
 /// The share of the step after which a fast collider touches another by the final velocities, if its core would get into the
