@@ -55,6 +55,7 @@ pub mod solid;
 pub mod solver;
 #[path = "../systems/mod.rs"]
 pub mod systems;
+pub mod team;
 pub mod testing;
 pub mod work;
 

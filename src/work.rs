@@ -7,7 +7,7 @@ use crate::coupling::nested::Nested;
 use crate::graph::{BodyGraph, Grouping};
 use crate::solver::row_solver::Solver;
 use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
-use crate::systems::parallel::Parallel;
+use crate::systems::parallel::Crew;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -411,7 +411,7 @@ pub struct IslandCut {
 }
 
 /// Solver of an island in partitions that decides all rows together.
-pub type FlatSolver = Solver<Substructured<Parallel>>;
+pub type FlatSolver = Solver<Substructured<Crew>>;
 
 impl Island {
     /// Forgets its members and keeps its solver and memory.

@@ -203,7 +203,9 @@ fn go_on(island: &mut Island, rough: f64) {
     let before = island.stats;
     let Island { problem, solver, solution, cut, .. } = island;
     island.stats = match (cut.scheme, &mut cut.flat) {
-        (Scheme::Flat, Some(flat)) if flat.is_rough() => flat.go_on(problem, solution, rough),
+        (Scheme::Flat, Some(flat)) if flat.is_rough() => {
+            flat.linear().executor().share().together(|| flat.go_on(problem, solution, rough))
+        }
         (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
         _ => return,
     };
@@ -231,7 +233,7 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
     let Island { problem, solver, solution, cut, .. } = island;
     if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
         flat.set_method(Method::Bpp);
-        let stats = flat.solve(problem, solution);
+        let stats = flat.linear().executor().share().together(|| flat.solve(problem, solution));
         flat.set_method(settings.method);
         return stats;
     }
@@ -250,7 +252,8 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
     if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
         // One memory of whether pivoting works, whichever way the island is cut; snapshots know the whole's.
         flat.set_pivoting_failed(solver.pivoting_failed());
-        let stats = flat.solve_roughly(problem, solution, rough);
+        let crew = flat.linear().executor().share();
+        let stats = crew.together(|| flat.solve_roughly(problem, solution, rough));
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }

@@ -86,6 +86,11 @@ impl<E: Executor> Substructured<E> {
         Self { executor, ..Self::default() }
     }
 
+    /// Who runs the partitions.
+    pub fn executor(&self) -> &E {
+        &self.executor
+    }
+
     /// Which body goes where, from the next `load` on.
     pub fn set_grouping(&mut self, grouping: &Grouping, seam: Seam) {
         self.grouping.clone_from(grouping);

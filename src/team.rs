@@ -1,0 +1,227 @@
+//! Threads that wait awake between the regions of a solve.
+//!
+//! A factorization in parts has some seven regions of ten to two hundred microseconds each. Putting threads to sleep and waking them costs
+//! as much as a small region; a thread that keeps looking takes up the next one within a fraction of a microsecond. So helpers stay for
+//! one solve, look for work while there is none, and leave when the solve ends. Whoever leads a team works too and depends on
+//! nobody: without helpers it does everything itself.
+
+// Items and a closure are lent to other threads for the time of a call. No safe way of sharing them knows that the call waits.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Looks between which a waiting thread does not ask whether somebody else needs its core.
+const LOOKS: u32 = 400;
+
+/// A call of a closure on one of its items.
+#[derive(Clone, Copy)]
+struct Job {
+    call: unsafe fn(*const (), usize),
+    data: *const (),
+}
+
+/// A number on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// Work shared by the thread that leads it and those that help.
+#[derive(Default)]
+pub struct Team {
+    /// Number of items (upper half) and the next one to be taken.
+    items: Line<AtomicU32>,
+    /// Items that are done.
+    done: Line<AtomicU32>,
+    over: AtomicBool,
+    busy: AtomicBool,
+    broken: AtomicBool,
+    job: UnsafeCell<Option<Job>>,
+}
+
+// SAFETY: `job` is written by the leader while no item can be taken, and read by those who have taken one, whom the leader waits for.
+unsafe impl Sync for Team {}
+// SAFETY: between calls `job` points to nothing that is used.
+unsafe impl Send for Team {}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Team").field("over", &self.over).finish_non_exhaustive()
+    }
+}
+
+impl Team {
+    /// Helps whoever leads until [`dismiss`](Self::dismiss).
+    pub fn help(&self) {
+        let mut looks = 0;
+        while !self.over.load(Ordering::Acquire) {
+            match self.take() {
+                Some(item) => {
+                    self.work(item);
+                    looks = 0;
+                }
+                None => wait(&mut looks),
+            }
+        }
+    }
+
+    /// From now on helpers stay.
+    pub fn gather(&self) {
+        self.over.store(false, Ordering::Release);
+    }
+
+    /// Helpers leave.
+    pub fn dismiss(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Runs `f(number, item)` on all items, with whoever helps, and returns when all are done. Within one of its own items, or for a
+    /// second leader, everything happens on the calling thread.
+    ///
+    /// # Panics
+    /// If `f` panics.
+    pub fn for_each<T: Send, F: Fn(usize, &mut T) + Sync>(&self, items: &mut [T], f: F) {
+        let n = items.len();
+        if n < 2 || n > usize::from(u16::MAX) || self.busy.swap(true, Ordering::Acquire) {
+            items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
+            return;
+        }
+        let shared = Shared { first: items.as_mut_ptr(), f };
+        let job = Job { call: call::<T, F>, data: (&raw const shared).cast() };
+        // SAFETY: this call alone leads (`busy`), and every item of the last one is done, so that nobody reads the old job.
+        unsafe { *self.job.get() = Some(job) };
+        self.broken.store(false, Ordering::Relaxed);
+        self.done.0.store(0, Ordering::Relaxed);
+        self.items.0.store((n as u32) << 16, Ordering::Release);
+        let lead = Lead { team: self, items: n as u32 };
+        while let Some(item) = self.take() {
+            self.work(item);
+        }
+        drop(lead);
+        assert!(!self.broken.load(Ordering::Acquire), "work on an item panicked on another thread");
+    }
+
+    fn take(&self) -> Option<usize> {
+        let mut now = self.items.0.load(Ordering::Acquire);
+        while (now & 0xffff) < now >> 16 {
+            match self.items.0.compare_exchange_weak(now, now + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((now & 0xffff) as usize),
+                Err(other) => now = other,
+            }
+        }
+        None
+    }
+
+    fn work(&self, item: usize) {
+        let _done = Done(self);
+        // SAFETY: whoever has taken an item sees the job it belongs to, which stays until the item is done.
+        if let Some(job) = unsafe { *self.job.get() } {
+            // SAFETY: the item was taken once, and `for_each` keeps items and closure until it is done.
+            unsafe { (job.call)(job.data, item) };
+        }
+    }
+}
+
+/// Items and what is done to each.
+struct Shared<T, F> {
+    first: *mut T,
+    f: F,
+}
+
+/// # Safety
+/// `data` is a [`Shared`] of these types with more than `item` items, and nobody else has this one.
+unsafe fn call<T: Send, F: Fn(usize, &mut T) + Sync>(data: *const (), item: usize) {
+    // SAFETY: as the caller promised. `T: Send` and `F: Sync` let other threads do so.
+    unsafe {
+        let shared = &*data.cast::<Shared<T, F>>();
+        (shared.f)(item, &mut *shared.first.add(item));
+    }
+}
+
+/// Counts an item as done, even if it panicked.
+struct Done<'a>(&'a Team);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Release);
+        }
+        self.0.done.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Waits for all items, even if one panicked here: others may still work on what was lent to them.
+struct Lead<'a> {
+    team: &'a Team,
+    items: u32,
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        while let (true, Some(_)) = (std::thread::panicking(), self.team.take()) {
+            self.team.done.0.fetch_add(1, Ordering::AcqRel);
+        }
+        let mut looks = 0;
+        while self.team.done.0.load(Ordering::Acquire) < self.items {
+            wait(&mut looks);
+        }
+        self.team.busy.store(false, Ordering::Release);
+    }
+}
+
+fn wait(looks: &mut u32) {
+    *looks += 1;
+    if *looks < LOOKS {
+        std::hint::spin_loop();
+    } else {
+        *looks = 0;
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_done_once_with_any_number_of_helpers() {
+        for helpers in 0..3 {
+            let team = Team::default();
+            team.gather();
+            std::thread::scope(|scope| {
+                (0..helpers).for_each(|_| drop(scope.spawn(|| team.help())));
+                for round in 0..2000usize {
+                    let mut items = vec![0; 2 + round % 7];
+                    team.for_each(&mut items, |k, item| *item += k + round);
+                    assert!(items.iter().enumerate().all(|(k, &x)| x == k + round));
+                }
+                team.dismiss();
+            });
+        }
+    }
+
+    #[test]
+    fn an_item_may_have_items_of_its_own() {
+        let team = Team::default();
+        let mut rows = vec![[0; 3]; 4];
+        team.for_each(&mut rows, |k, row| team.for_each(row, |i, x| *x = 10 * k + i));
+        assert_eq!(rows[3], [30, 31, 32]);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_leader_and_the_team_goes_on() {
+        let team = Team::default();
+        team.gather();
+        std::thread::scope(|scope| {
+            scope.spawn(|| while std::panic::catch_unwind(|| team.help()).is_err() {});
+            let mut items = [0; 8];
+            let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                team.for_each(&mut items, |k, _| assert!(k != 5, "as intended"));
+            }));
+            assert!(failed.is_err());
+            team.for_each(&mut items, |k, item| *item = k);
+            assert_eq!(items[7], 7);
+            team.dismiss();
+        });
+    }
+}
