@@ -4,21 +4,28 @@
 //! as much as a small region; a thread that keeps looking takes up the next one within a fraction of a microsecond. So helpers stay for
 //! one solve, look for work while there is none, and leave when the solve ends. Whoever leads a team works too and depends on
 //! nobody: without helpers it does everything itself.
+//!
+//! Every thread begins with items of its own, the same in every region: what a partition owns is a megabyte that lies in the cache of
+//! whoever worked on it last, and fetching it from there costs more than most regions.
 
 // Items and a closure are lent to other threads for the time of a call. No safe way of sharing them knows that the call waits.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Looks between which a waiting thread does not ask whether somebody else needs its core.
 const LOOKS: u32 = 400;
+
+/// Items that are told apart.
+const BITS: usize = 64;
 
 /// A call of a closure on one of its items.
 #[derive(Clone, Copy)]
 struct Job {
     call: unsafe fn(*const (), usize),
     data: *const (),
+    items: usize,
 }
 
 /// A number on a cache line of its own.
@@ -29,10 +36,13 @@ struct Line<T>(T);
 /// Work shared by the thread that leads it and those that help.
 #[derive(Default)]
 pub struct Team {
-    /// Number of items (upper half) and the next one to be taken.
-    items: Line<AtomicU32>,
-    /// Items that are done.
+    /// Items to be taken, a bit each; with more than [`BITS`] items a bit stands for every so many-th.
+    items: Line<AtomicU64>,
+    /// Bits that are done.
     done: Line<AtomicU32>,
+    /// Bits that each thread begins with; the leader has the first of them.
+    own: AtomicU64,
+    threads: AtomicU32,
     over: AtomicBool,
     busy: AtomicBool,
     broken: AtomicBool,
@@ -51,13 +61,14 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    /// Helps whoever leads until [`dismiss`](Self::dismiss).
-    pub fn help(&self) {
+    /// Helps whoever leads until [`dismiss`](Self::dismiss). Helpers are numbered from one.
+    pub fn help(&self, number: usize) {
+        let own = self.own_of(number);
         let mut looks = 0;
         while !self.over.load(Ordering::Acquire) {
-            match self.take() {
-                Some(item) => {
-                    self.work(item);
+            match self.take(own) {
+                Some(bit) => {
+                    self.work(bit);
                     looks = 0;
                 }
                 None => wait(&mut looks),
@@ -65,14 +76,23 @@ impl Team {
         }
     }
 
-    /// From now on helpers stay.
-    pub fn gather(&self) {
+    /// From now on so many threads may share the work, and helpers stay.
+    pub fn gather(&self, threads: usize) {
+        let threads = threads.clamp(1, BITS);
+        self.threads.store(threads as u32, Ordering::Relaxed);
+        self.own.store((0..BITS).step_by(threads).map(|bit| 1 << bit).sum(), Ordering::Relaxed);
         self.over.store(false, Ordering::Release);
     }
 
     /// Helpers leave.
     pub fn dismiss(&self) {
         self.over.store(true, Ordering::Release);
+    }
+
+    /// The bits that a thread begins with.
+    fn own_of(&self, number: usize) -> u64 {
+        let threads = self.threads.load(Ordering::Relaxed).max(1);
+        self.own.load(Ordering::Relaxed) << (number as u32 % threads)
     }
 
     /// Runs `f(number, item)` on all items, with whoever helps, and returns when all are done. Within one of its own items, or for a
@@ -82,41 +102,47 @@ impl Team {
     /// If `f` panics.
     pub fn for_each<T: Send, F: Fn(usize, &mut T) + Sync>(&self, items: &mut [T], f: F) {
         let n = items.len();
-        if n < 2 || n > usize::from(u16::MAX) || self.busy.swap(true, Ordering::Acquire) {
+        if n < 2 || self.busy.swap(true, Ordering::Acquire) {
             items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
             return;
         }
+        let bits = n.min(BITS);
         let shared = Shared { first: items.as_mut_ptr(), f };
-        let job = Job { call: call::<T, F>, data: (&raw const shared).cast() };
+        let job = Job { call: call::<T, F>, data: (&raw const shared).cast(), items: n };
         // SAFETY: this call alone leads (`busy`), and every item of the last one is done, so that nobody reads the old job.
         unsafe { *self.job.get() = Some(job) };
         self.broken.store(false, Ordering::Relaxed);
         self.done.0.store(0, Ordering::Relaxed);
-        self.items.0.store((n as u32) << 16, Ordering::Release);
-        let lead = Lead { team: self, items: n as u32 };
-        while let Some(item) = self.take() {
-            self.work(item);
+        self.items.0.store(u64::MAX >> (BITS - bits), Ordering::Release);
+        let lead = Lead { team: self, bits: bits as u32 };
+        let own = self.own_of(0);
+        while let Some(bit) = self.take(own) {
+            self.work(bit);
         }
         drop(lead);
         assert!(!self.broken.load(Ordering::Acquire), "work on an item panicked on another thread");
     }
 
-    fn take(&self) -> Option<usize> {
-        let mut now = self.items.0.load(Ordering::Acquire);
-        while (now & 0xffff) < now >> 16 {
-            match self.items.0.compare_exchange_weak(now, now + 1, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some((now & 0xffff) as usize),
-                Err(other) => now = other,
+    /// Takes one of its own bits, or one of another's.
+    fn take(&self, own: u64) -> Option<usize> {
+        let mut left = self.items.0.load(Ordering::Acquire);
+        while left != 0 {
+            let choice = if left & own != 0 { left & own } else { left };
+            let bit = choice & choice.wrapping_neg();
+            match self.items.0.compare_exchange_weak(left, left & !bit, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(bit.trailing_zeros() as usize),
+                Err(now) => left = now,
             }
         }
         None
     }
 
-    fn work(&self, item: usize) {
+    fn work(&self, bit: usize) {
         let _done = Done(self);
-        // SAFETY: whoever has taken an item sees the job it belongs to, which stays until the item is done.
-        if let Some(job) = unsafe { *self.job.get() } {
-            // SAFETY: the item was taken once, and `for_each` keeps items and closure until it is done.
+        // SAFETY: whoever has taken a bit sees the job it belongs to, which stays until the bit is done.
+        let Some(job) = (unsafe { *self.job.get() }) else { return };
+        for item in (bit..job.items).step_by(BITS) {
+            // SAFETY: the bit was taken once, and `for_each` keeps items and closure until it is done.
             unsafe { (job.call)(job.data, item) };
         }
     }
@@ -153,16 +179,16 @@ impl Drop for Done<'_> {
 /// Waits for all items, even if one panicked here: others may still work on what was lent to them.
 struct Lead<'a> {
     team: &'a Team,
-    items: u32,
+    bits: u32,
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        while let (true, Some(_)) = (std::thread::panicking(), self.team.take()) {
+        while let (true, Some(_)) = (std::thread::panicking(), self.team.take(0)) {
             self.team.done.0.fetch_add(1, Ordering::AcqRel);
         }
         let mut looks = 0;
-        while self.team.done.0.load(Ordering::Acquire) < self.items {
+        while self.team.done.0.load(Ordering::Acquire) < self.bits {
             wait(&mut looks);
         }
         self.team.busy.store(false, Ordering::Release);
@@ -186,12 +212,12 @@ mod tests {
     #[test]
     fn every_item_is_done_once_with_any_number_of_helpers() {
         for helpers in 0..3 {
-            let team = Team::default();
-            team.gather();
+            let team = &Team::default();
+            team.gather(helpers + 1);
             std::thread::scope(|scope| {
-                (0..helpers).for_each(|_| drop(scope.spawn(|| team.help())));
+                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number))));
                 for round in 0..2000usize {
-                    let mut items = vec![0; 2 + round % 7];
+                    let mut items = vec![0; 2 + round % 150];
                     team.for_each(&mut items, |k, item| *item += k + round);
                     assert!(items.iter().enumerate().all(|(k, &x)| x == k + round));
                 }
@@ -211,9 +237,9 @@ mod tests {
     #[test]
     fn a_panic_reaches_the_leader_and_the_team_goes_on() {
         let team = Team::default();
-        team.gather();
+        team.gather(2);
         std::thread::scope(|scope| {
-            scope.spawn(|| while std::panic::catch_unwind(|| team.help()).is_err() {});
+            scope.spawn(|| while std::panic::catch_unwind(|| team.help(1)).is_err() {});
             let mut items = [0; 8];
             let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 team.for_each(&mut items, |k, _| assert!(k != 5, "as intended"));

@@ -37,20 +37,21 @@ impl Crew {
         if threads < 2 {
             return work();
         }
-        self.0.gather();
+        self.0.gather(threads);
         let lead = || {
             let _end = Dismiss(&self.0);
             work()
         };
-        rayon::join(lead, || help(&self.0, threads - 1)).0
+        rayon::join(lead, || help(&self.0, 1, threads)).0
     }
 }
 
-fn help(team: &Team, threads: usize) {
-    if threads > 1 {
-        rayon::join(|| team.help(), || help(team, threads - 1));
+/// Helpers from this number on.
+fn help(team: &Team, number: usize, threads: usize) {
+    if number + 1 < threads {
+        rayon::join(|| team.help(number), || help(team, number + 1, threads));
     } else {
-        team.help();
+        team.help(number);
     }
 }
 

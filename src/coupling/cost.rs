@@ -19,11 +19,11 @@ const BODY: f64 = 0.9;
 /// Microseconds per entry of the factor in three solves with refinement.
 const ENTRY: f64 = 0.004;
 
-/// Microseconds to give work to other threads and wait for them, for all the regions of an iteration.
-const REGIONS: f64 = 45.0;
+/// Microseconds to give work to threads that wait awake and to wait for them, for all the regions of an iteration.
+const REGIONS: f64 = 8.0;
 
 /// Microseconds below which an iteration is not worth a look.
-const SMALL: f64 = 350.0;
+const SMALL: f64 = 150.0;
 
 /// A cut must promise at least this share of the whole's time as gain.
 const GAIN: f64 = 0.12;
