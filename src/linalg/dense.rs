@@ -46,7 +46,7 @@ impl DenseLdl {
         let shape = self.shape();
         let ld = shape.ld();
         self.panel.clear();
-        self.panel.resize(shape.panel_len(), 0.0);
+        self.panel.resize(shape.front_len(), 0.0);
         self.scratch.resize(shape.scratch_len(), 0.0);
         self.sign.clear();
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));

@@ -19,6 +19,7 @@ pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;
 
+use super::kernels_fronts::copy;
 use super::kernels_lanes::{Lanes, dispatch};
 use super::kernels_large::factor_in_panels;
 pub(super) use super::kernels_substitute::{backward_kernel, forward_kernel};
@@ -50,9 +51,23 @@ impl Shape {
         self.border_at() + self.ldu()
     }
 
-    /// Numbers in the panel.
-    pub fn panel_len(self) -> usize {
+    /// Numbers of the columns to eliminate, as they are assembled.
+    pub fn front_len(self) -> usize {
         self.ld() * self.pivots
+    }
+
+    /// Numbers in the panel that is kept: of a small front, blocks of four columns without the rows above their diagonal.
+    pub fn panel_len(self) -> usize {
+        let whole = self.pivots / 4 * 4;
+        match self.is_small() {
+            true => block_at(whole, self.ld()) + (self.pivots - whole) * (self.ld() - whole),
+            false => self.front_len(),
+        }
+    }
+
+    /// Is the front so small that it is assembled in work space, and its panel packed?
+    pub fn is_small(self) -> bool {
+        self.front_len() <= SMALL
     }
 
     /// Numbers in the update matrix.
@@ -63,12 +78,12 @@ impl Shape {
     /// Numbers of work space the factorization needs.
     pub fn scratch_len(self) -> usize {
         let packed = if self.is_large() { PANEL * (self.ld() + 12) } else { 0 };
-        self.panel_len() + packed
+        self.front_len() + packed
     }
 
     /// Does the panel outgrow the first cache?
     fn is_large(self) -> bool {
-        self.pivots >= 12 && self.panel_len() > 6144
+        self.pivots >= 12 && self.front_len() > 6144
     }
 
     /// Multiplications and additions of the factorization of this front.
@@ -76,6 +91,15 @@ impl Shape {
         let (s, r) = (self.pivots as u64, self.border as u64);
         s * s * s / 3 + s * s * r + s * r * (r + 1)
     }
+}
+
+/// Numbers of a small front: with its work space it stays in the first cache.
+const SMALL: usize = 1024;
+
+/// Where the block of four columns from `j` on begins in a packed panel: the blocks before it have four rows less each.
+#[inline(always)]
+pub(super) const fn block_at(j: usize, ld: usize) -> usize {
+    j * ld - j * (j.saturating_sub(4)) / 2
 }
 
 /// Columns of a large front that are eliminated together.
@@ -112,7 +136,7 @@ macro_rules! specialise {
 }
 pub(super) use specialise;
 
-/// Factors a front in place: L into `panel`, 1/D into `inverse_d`, and subtracts L D Lᵀ of the border from
+/// Factors a front in place: L into `panel` (packed if the front is small), 1/D into `inverse_d`, and subtracts L D Lᵀ of the border from
 /// `update`. `sign` is +1 or −1 per pivot, 0 for a pivot that is out of the system (its column of L and
 /// its 1/D become zero). Returns the number of pivots whose sign was wrong; they are replaced.
 ///
@@ -128,7 +152,7 @@ pub fn factor_front(
     inverse_d: &mut [f64],
 ) -> u32 {
     assert!(
-        panel.len() >= shape.panel_len()
+        panel.len() >= shape.front_len()
             && w.len() >= shape.scratch_len()
             && update.len() >= shape.update_len()
             && sign.len() >= shape.pivots
@@ -137,7 +161,7 @@ pub fn factor_front(
     );
     let (panel, update, w) = (panel.as_mut_ptr(), update.as_mut_ptr(), w.as_mut_ptr());
     let (sign, inverse_d) = (sign.as_ptr(), inverse_d.as_mut_ptr());
-    dispatch!(isa, factor_kernel(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64, inverse_d: *mut f64) -> u32)
+    dispatch!(isa, factor_assembled(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64, inverse_d: *mut f64) -> u32)
 }
 
 /// Forward substitution: pivots of `x` become L⁻¹ x, the border of `x` loses L x.
@@ -175,13 +199,14 @@ pub fn multiply_subtract(isa: Isa, (m, n, k): (usize, usize, usize), a: &[f64], 
     dispatch!(isa, multiply_kernel(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64));
 }
 
-/// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k).
+/// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k). If `PACKED`, a is of a packed panel: every four columns have four
+/// rows less than those before.
 #[inline(always)]
-pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
+pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize, const PACKED: bool>(
     c: *mut f64,
     ldc: usize,
     mut a: *const f64,
-    lda: usize,
+    mut lda: usize,
     mut b: *const f64,
     ldb: usize,
     k: usize,
@@ -189,19 +214,33 @@ pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
     // SAFETY: the caller vouches for 4V rows and W columns at every pointer.
     unsafe {
         let mut sum = [[S::splat(0.0); V]; W];
-        for _ in 0..k {
-            let mut column = [S::splat(0.0); V];
-            for v in 0..V {
-                column[v] = S::load(a.add(4 * v));
-            }
-            for q in 0..W {
-                let scale = S::splat(*b.add(q));
-                for v in 0..V {
-                    sum[q][v] = sum[q][v].add_mul(column[v], scale);
+        macro_rules! columns {
+            ($n:expr) => {
+                for _ in 0..$n {
+                    let mut column = [S::splat(0.0); V];
+                    for v in 0..V {
+                        column[v] = S::load(a.add(4 * v));
+                    }
+                    for q in 0..W {
+                        let scale = S::splat(*b.add(q));
+                        for v in 0..V {
+                            sum[q][v] = sum[q][v].add_mul(column[v], scale);
+                        }
+                    }
+                    a = a.add(lda);
+                    b = b.add(ldb);
                 }
+            };
+        }
+        if PACKED {
+            for _ in 0..k / 4 {
+                columns!(4);
+                lda -= 4;
+                a = a.sub(4);
             }
-            a = a.add(lda);
-            b = b.add(ldb);
+            columns!(k % 4);
+        } else {
+            columns!(k);
         }
         for q in 0..W {
             for v in 0..V {
@@ -214,7 +253,7 @@ pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize>(
 
 /// `rows` (a multiple of four) rows of tiles, W columns wide.
 #[inline(always)]
-pub(super) unsafe fn strip<S: Lanes, const W: usize>(
+pub(super) unsafe fn strip<S: Lanes, const W: usize, const PACKED: bool>(
     rows: usize,
     c: *mut f64,
     ldc: usize,
@@ -228,20 +267,22 @@ pub(super) unsafe fn strip<S: Lanes, const W: usize>(
     unsafe {
         let mut r = 0;
         while r + 12 <= rows {
-            tile::<S, 3, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k);
+            tile::<S, 3, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k);
             r += 12;
         }
         match rows - r {
-            8 => tile::<S, 2, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
-            4 => tile::<S, 1, W>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
+            8 => tile::<S, 2, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
+            4 => tile::<S, 1, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
             _ => {}
         }
     }
 }
 
-/// Eliminates W columns from `j` (a multiple of four): update by the columns from `first` on, 4 × 4 block, rows below.
+/// Eliminates W columns from `j` (a multiple of four): update by the columns from `first` on, 4 × 4 block, rows below. If `PACKED`,
+/// the front is in `w`, where L D takes its place, L goes into the packed panel, and `first` is 0; else the front is in `panel`,
+/// where L takes its place.
 #[inline(always)]
-unsafe fn column_block<S: Lanes, const W: usize>(
+unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
     first: usize,
     j: usize,
     ld: usize,
@@ -252,9 +293,15 @@ unsafe fn column_block<S: Lanes, const W: usize>(
 ) -> u32 {
     // SAFETY: j + W ≤ pivots, rows j..ld exist in every column, ld is a multiple of four.
     unsafe {
+        let front = if PACKED { w } else { panel };
+        // Row j of column j of L, and the numbers from there to the next column.
+        let (own, lead) = match PACKED {
+            true => (panel.add(block_at(j, ld)), ld - j),
+            false => (panel.add(j + j * ld), ld),
+        };
         if j > first {
             let (a, b) = (panel.add(j + first * ld), w.add(j + first * ld));
-            strip::<S, W>(ld - j, panel.add(j + j * ld), ld, a, ld, b, ld, j - first);
+            strip::<S, W, PACKED>(ld - j, front.add(j + j * ld), ld, a, ld, b, ld, j - first);
         }
         let mut wrong = 0;
         let mut inverse = [S::splat(0.0); 4];
@@ -265,7 +312,7 @@ unsafe fn column_block<S: Lanes, const W: usize>(
             ($c:literal, $($q:literal),*) => {
                 let at = j + (j + $c) * ld;
                 #[allow(unused_mut)]
-                let mut column = S::load(panel.add(at));
+                let mut column = S::load(front.add(at));
                 $(column = column.sub_mul(l[$q], scaled[$q].broadcast($c));)*
                 let pivot = column.broadcast($c);
                 let signed = pivot.lanes()[0] * *sign.add(j + $c);
@@ -285,9 +332,9 @@ unsafe fn column_block<S: Lanes, const W: usize>(
         macro_rules! pair {
             ($c:literal, $d:literal, $($q:literal),*) => {
                 #[allow(unused_mut)]
-                let mut first = S::load(panel.add(j + (j + $c) * ld));
+                let mut first = S::load(front.add(j + (j + $c) * ld));
                 #[allow(unused_mut)]
-                let mut second = S::load(panel.add(j + (j + $d) * ld));
+                let mut second = S::load(front.add(j + (j + $d) * ld));
                 $(
                     first = first.sub_mul(l[$q], scaled[$q].broadcast($c));
                     second = second.sub_mul(l[$q], scaled[$q].broadcast($d));
@@ -325,7 +372,7 @@ unsafe fn column_block<S: Lanes, const W: usize>(
             let at = j + (j + c) * ld;
             *inverse_d.add(j + c) = inverse[c].lanes()[0];
             scaled[c].store(w.add(at));
-            l[c].store(panel.add(at));
+            l[c].store(own.add(c * lead));
         }
         let mut factor = [[S::splat(0.0); W]; W];
         for c in 0..W {
@@ -337,7 +384,7 @@ unsafe fn column_block<S: Lanes, const W: usize>(
         for c in 0..W {
             let lower = l[c].lanes();
             for q in c + 1..W {
-                *panel.add(j + c + (j + q) * ld) = lower[q];
+                *own.add(c + q * lead) = lower[q];
             }
         }
         let mut r = j + 4;
@@ -345,13 +392,13 @@ unsafe fn column_block<S: Lanes, const W: usize>(
             let mut l = [S::splat(0.0); W];
             for c in 0..W {
                 let at = r + (j + c) * ld;
-                let mut column = S::load(panel.add(at));
+                let mut column = S::load(front.add(at));
                 for q in 0..c {
                     column = column.sub_mul(l[q], factor[c][q]);
                 }
                 l[c] = column.mul(inverse[c]);
                 column.store(w.add(at));
-                l[c].store(panel.add(at));
+                l[c].store(own.add(c * lead + r - j));
             }
             r += 4;
         }
@@ -389,6 +436,26 @@ fn replace_pivot(d: f64, sign: f64) -> (f64, u32) {
     }
 }
 
+/// Factors a front that is in `panel`.
+#[inline(always)]
+unsafe fn factor_assembled<S: Lanes>(
+    shape: Shape,
+    panel: *mut f64,
+    update: *mut f64,
+    w: *mut f64,
+    sign: *const f64,
+    inverse_d: *mut f64,
+) -> u32 {
+    // SAFETY: the slices were checked against the shape.
+    unsafe {
+        if shape.is_small() {
+            copy::<S>(w, shape.front_len(), panel);
+        }
+        factor_kernel::<S>(shape, panel, update, w, sign, inverse_d)
+    }
+}
+
+/// Factors a front that is in `w` if it is small, else in `panel`.
 #[inline(always)]
 pub(super) unsafe fn factor_kernel<S: Lanes>(
     shape: Shape,
@@ -428,15 +495,17 @@ pub(super) unsafe fn factor_any_shape<S: Lanes>(
     unsafe {
         if shape.is_large() {
             factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d)
+        } else if shape.is_small() {
+            factor_in_cache::<S, true>(shape, panel, update, w, sign, inverse_d)
         } else {
-            factor_small::<S>(shape, panel, update, w, sign, inverse_d)
+            factor_in_cache::<S, false>(shape, panel, update, w, sign, inverse_d)
         }
     }
 }
 
 /// Fronts that fit into the first cache.
 #[inline(always)]
-unsafe fn factor_small<S: Lanes>(
+unsafe fn factor_in_cache<S: Lanes, const PACKED: bool>(
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -447,18 +516,18 @@ unsafe fn factor_small<S: Lanes>(
     let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
     // SAFETY: as for `factor_kernel`.
     unsafe {
-        let wrong = factor_columns::<S>(0, n, ld, panel, w, sign, inverse_d);
+        let wrong = factor_columns::<S, PACKED>(0, n, ld, panel, w, sign, inverse_d);
         let mut j = 0;
         while j < ldu {
             let (a, b) = (panel.add(border + j), w.add(border + j));
-            strip::<S, 4>(ldu - j, update.add(j + j * ldu), ldu, a, ld, b, ld, n);
+            strip::<S, 4, PACKED>(ldu - j, update.add(j + j * ldu), ldu, a, ld, b, ld, n);
             j += 4;
         }
         wrong
     }
 }
 
-/// [`factor_small`] of a usual shape, written out.
+/// [`factor_in_cache`] of a usual shape, written out.
 #[inline(always)]
 pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BORDER: usize>(
     panel: *mut f64,
@@ -468,21 +537,22 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
     inverse_d: *mut f64,
 ) -> u32 {
     const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER.is_multiple_of(4)) };
+    const { assert!(pad(PIVOTS + 3) * PIVOTS + BORDER * PIVOTS <= SMALL) };
     let shape = Shape { pivots: PIVOTS, border: BORDER };
     let ld = shape.ld();
     let mut wrong = 0;
     // SAFETY: as for `factor_kernel`.
     unsafe {
         if PIVOTS >= 4 {
-            wrong += column_block::<S, 4>(0, 0, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 0, ld, panel, w, sign, inverse_d);
         }
         if PIVOTS >= 8 {
-            wrong += column_block::<S, 4>(0, 4, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 4, ld, panel, w, sign, inverse_d);
         }
         if PIVOTS >= 12 {
-            wrong += column_block::<S, 4>(0, 8, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 8, ld, panel, w, sign, inverse_d);
         }
-        wrong += last_columns::<S>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign, inverse_d);
+        wrong += last_columns::<S, true>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign, inverse_d);
         // Functions that are always inlined, here and in all kernels, rather than closures: a closure that the compiler leaves
         // outside does not inherit the instruction set, and every operation in it becomes a call.
         if BORDER > 0 {
@@ -511,13 +581,13 @@ unsafe fn border_columns<S: Lanes, const PIVOTS: usize, const BORDER: usize>(
     // SAFETY: as for `factor_kernel`; j < BORDER, a multiple of four.
     unsafe {
         let (a, b) = (panel.add(border + j), w.add(border + j));
-        strip::<S, 4>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
+        strip::<S, 4, true>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
     }
 }
 
 /// Fewer than four columns from `j` on.
 #[inline(always)]
-unsafe fn last_columns<S: Lanes>(
+unsafe fn last_columns<S: Lanes, const PACKED: bool>(
     first: usize,
     j: usize,
     end: usize,
@@ -530,9 +600,9 @@ unsafe fn last_columns<S: Lanes>(
     // SAFETY: as for `column_block`.
     unsafe {
         match end - j {
-            3 => column_block::<S, 3>(first, j, ld, panel, w, sign, inverse_d),
-            2 => column_block::<S, 2>(first, j, ld, panel, w, sign, inverse_d),
-            1 => column_block::<S, 1>(first, j, ld, panel, w, sign, inverse_d),
+            3 => column_block::<S, 3, PACKED>(first, j, ld, panel, w, sign, inverse_d),
+            2 => column_block::<S, 2, PACKED>(first, j, ld, panel, w, sign, inverse_d),
+            1 => column_block::<S, 1, PACKED>(first, j, ld, panel, w, sign, inverse_d),
             _ => 0,
         }
     }
@@ -540,7 +610,7 @@ unsafe fn last_columns<S: Lanes>(
 
 /// Eliminates columns `first..end` (`first` a multiple of four), left-looking among themselves.
 #[inline(always)]
-pub(super) unsafe fn factor_columns<S: Lanes>(
+pub(super) unsafe fn factor_columns<S: Lanes, const PACKED: bool>(
     first: usize,
     end: usize,
     ld: usize,
@@ -554,10 +624,10 @@ pub(super) unsafe fn factor_columns<S: Lanes>(
     // SAFETY: columns below `end` exist; blocks of four columns, then the rest.
     unsafe {
         while j + 4 <= end {
-            wrong += column_block::<S, 4>(first, j, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, PACKED>(first, j, ld, panel, w, sign, inverse_d);
             j += 4;
         }
-        wrong + last_columns::<S>(first, j, end, ld, panel, w, sign, inverse_d)
+        wrong + last_columns::<S, PACKED>(first, j, end, ld, panel, w, sign, inverse_d)
     }
 }
 
@@ -567,7 +637,7 @@ unsafe fn multiply_kernel<S: Lanes>(m: usize, n: usize, k: usize, a: *const f64,
     unsafe {
         let mut j = 0;
         while j < n {
-            strip::<S, 4>(m, c.add(j * m), m, a, m, b.add(j), n, k);
+            strip::<S, 4, false>(m, c.add(j * m), m, a, m, b.add(j), n, k);
             j += 4;
         }
     }

@@ -166,8 +166,9 @@ pub struct Storage<'a> {
     pub scratch: &'a mut [f64],
 }
 
-/// Factors fronts one after another: takes a panel from the fixed entries beside it (where there are none it is ready), adds the
-/// entries that vary and the children, eliminates. Returns the number of pivots with a wrong sign.
+/// Factors fronts one after another: takes a front from the fixed entries kept beside it, adds the entries that vary and the children,
+/// eliminates. Where no fixed entries are kept, those of a small front are in the work space, which only one of them can use; those of
+/// another in its panel. Returns the number of pivots with a wrong sign.
 ///
 /// # Panics
 /// If a front is not there, or a slice is shorter than the plan asks for.
@@ -231,20 +232,21 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
             let step = tree.steps.get_unchecked(f as usize);
             let shape = step.shape;
             let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
+            let front = if step.small { job.scratch } else { panel };
             if step.fixed != usize::MAX {
-                copy::<S>(panel, step.panel_len, job.fixed.add(step.fixed));
+                copy::<S>(front, step.front_len, job.fixed.add(step.fixed));
             }
             clear::<S>(update, step.update_len);
             let sign = job.sign.add(step.pivot);
-            add_varying::<S>(&job, f as usize, shape, panel, update, sign);
+            add_varying::<S>(&job, f as usize, shape, front, update, sign);
             for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
                 let child = tree.steps.get_unchecked(child as usize);
                 let from = job.updates.add(child.update);
                 if child.straight != usize::MAX {
-                    add_straight::<S>(child.shape.border, from, child.straight, step.ld, panel);
+                    add_straight::<S>(child.shape.border, from, child.straight, step.ld, front);
                 } else {
                     let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
-                    S::extend_add(runs, child.shape, from, shape, panel, update);
+                    S::extend_add(runs, child.shape, from, shape, front, update);
                 }
             }
             wrong +=
@@ -256,7 +258,7 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
 
 /// to = from; panels have a multiple of four numbers, most of them of sixteen.
 #[inline(always)]
-unsafe fn copy<S: Lanes>(to: *mut f64, n: usize, from: *const f64) {
+pub(super) unsafe fn copy<S: Lanes>(to: *mut f64, n: usize, from: *const f64) {
     // SAFETY: n numbers at both.
     unsafe {
         let mut i = 0;

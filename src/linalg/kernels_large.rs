@@ -27,7 +27,7 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
         while first < n {
             let end = (first + PANEL).min(n);
             let k = end - first;
-            wrong += factor_columns::<S>(first, end, ld, panel, w, sign, inverse_d);
+            wrong += factor_columns::<S, false>(first, end, ld, panel, w, sign, inverse_d);
             let (l, b) = (panel.add(first * ld), w.add(first * ld));
             pack_strips::<S>(ld, k, b, strips);
             if end < n {
@@ -36,9 +36,36 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
                 c.subtract::<S>(end, ld, end, whole, panel.add(end + end * ld), ld);
                 let at = whole + whole * ld;
                 match n - whole {
-                    3 => strip::<S, 3>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
-                    2 => strip::<S, 2>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
-                    1 => strip::<S, 1>(ld - whole, panel.add(at), ld, l.add(whole), ld, b.add(whole), ld, k),
+                    3 => strip::<S, 3, false>(
+                        ld - whole,
+                        panel.add(at),
+                        ld,
+                        l.add(whole),
+                        ld,
+                        b.add(whole),
+                        ld,
+                        k,
+                    ),
+                    2 => strip::<S, 2, false>(
+                        ld - whole,
+                        panel.add(at),
+                        ld,
+                        l.add(whole),
+                        ld,
+                        b.add(whole),
+                        ld,
+                        k,
+                    ),
+                    1 => strip::<S, 1, false>(
+                        ld - whole,
+                        panel.add(at),
+                        ld,
+                        l.add(whole),
+                        ld,
+                        b.add(whole),
+                        ld,
+                        k,
+                    ),
                     _ => {}
                 }
             }
@@ -101,9 +128,9 @@ impl Packed {
                 while j < right && j < r + n {
                     let (to, b) = (c.add(r - top + (j - left) * ldc), self.strips.add(j * self.k));
                     match n {
-                        12 => tile::<S, 3, 4>(to, ldc, self.rows, 12, b, 4, self.k),
-                        8 => tile::<S, 2, 4>(to, ldc, self.rows, 8, b, 4, self.k),
-                        _ => tile::<S, 1, 4>(to, ldc, self.rows, 4, b, 4, self.k),
+                        12 => tile::<S, 3, 4, false>(to, ldc, self.rows, 12, b, 4, self.k),
+                        8 => tile::<S, 2, 4, false>(to, ldc, self.rows, 8, b, 4, self.k),
+                        _ => tile::<S, 1, 4, false>(to, ldc, self.rows, 4, b, 4, self.k),
                     }
                     j += 4;
                 }

@@ -24,10 +24,12 @@ pub(super) struct Step {
     pub(super) runs: (usize, usize),
     pub(super) update: usize,
     pub(super) children: (usize, usize),
-    /// Local row of the border, leading dimension, numbers of the panel and of the update matrix.
+    /// Is it assembled in work space?
+    pub(super) small: bool,
+    /// Local row of the border, leading dimension, numbers of the front and of the update matrix.
     pub(super) border_at: usize,
     pub(super) ld: usize,
-    pub(super) panel_len: usize,
+    pub(super) front_len: usize,
     pub(super) update_len: usize,
     /// Where the whole border goes among the parent's pivots if it stays together ([`add_straight`]), or `usize::MAX`.
     pub(super) straight: usize,
@@ -52,11 +54,8 @@ pub struct Tree {
     pub(super) varying: Varying,
 }
 
-/// Numbers of a panel up to which its fixed entries are kept beside it: copying them back is a tenth of placing them anew, in
-/// large panels they are few.
-const KEPT: usize = 1024;
-
-/// Numbers kept in all. Beyond two megabytes they come from memory, and placing them anew is as fast.
+/// Numbers of fixed entries of small fronts that are kept in all: copying them back is a tenth of placing them anew. Beyond two
+/// megabytes they come from memory, and placing them anew is as fast.
 const KEPT_IN_ALL: usize = 1 << 18;
 
 impl Tree {
@@ -70,8 +69,8 @@ impl Tree {
         assert!(varying.shapes().eq(tree.steps.iter().map(|step| step.shape)), "two plans");
         tree.varying = varying;
         for step in &mut tree.steps {
-            let n = step.shape.panel_len();
-            if n <= KEPT && tree.fixed + n <= KEPT_IN_ALL {
+            let n = step.front_len;
+            if step.small && tree.fixed + n <= KEPT_IN_ALL {
                 step.fixed = tree.fixed;
                 tree.fixed += n;
             }
@@ -87,7 +86,7 @@ impl Tree {
     /// The fixed entries of a front, if they are kept beside its panel.
     pub fn fixed_of(&self, front: usize) -> Option<Range<usize>> {
         let step = &self.steps[front];
-        (step.fixed != usize::MAX).then(|| step.fixed..step.fixed + step.shape.panel_len())
+        (step.fixed != usize::MAX).then(|| step.fixed..step.fixed + step.front_len)
     }
 
     /// What varies from one factorization to the next.
@@ -169,7 +168,8 @@ impl Tree {
                 fixed: usize::MAX,
                 border_at: shape.border_at(),
                 ld: shape.ld(),
-                panel_len: shape.panel_len(),
+                front_len: shape.front_len(),
+                small: shape.is_small(),
                 update_len: shape.update_len(),
             });
         }

@@ -9,6 +9,7 @@
 // Loops over several arrays by one row or lane number read like the equations they come from.
 #![allow(clippy::needless_range_loop)]
 
+pub mod aligned;
 pub mod dense;
 pub mod dissection;
 pub mod graph;
@@ -30,6 +31,7 @@ pub mod symbolic;
 #[cfg(test)]
 mod tests;
 
+pub use aligned::Aligned;
 pub use graph::{BlockGraph, NodeKind};
 pub use kernels::{Isa, Kernels};
 pub use multifrontal::Multifrontal;

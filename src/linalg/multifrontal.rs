@@ -4,6 +4,7 @@
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
 //! own storage only and reads its children's; the result does not depend on who computes it when.
 
+use super::aligned::Aligned;
 use super::kernels::{self, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying};
 use super::symbolic::{NONE, Symbolic};
 
@@ -39,14 +40,14 @@ pub struct Multifrontal {
     pub symbolic: Symbolic,
     tree: Tree,
     isa: Isa,
-    panels: Vec<f64>,
-    updates: Vec<f64>,
-    sign: Vec<f64>,
-    inverse_d: Vec<f64>,
-    scratch: Vec<f64>,
+    panels: Aligned,
+    updates: Aligned,
+    sign: Aligned,
+    inverse_d: Aligned,
+    scratch: Aligned,
     dirty: Vec<bool>,
     /// Fixed entries of small panels, and whether they are known; they never are of large ones.
-    fixed: Vec<f64>,
+    fixed: Aligned,
     known: Vec<bool>,
     /// Parent and operations of each front.
     above: Vec<(u32, u64)>,
@@ -69,13 +70,12 @@ impl Multifrontal {
     pub fn plan(&mut self, symbolic: Symbolic, varying: Varying) {
         self.batch.clear();
         self.batch.reserve(symbolic.fronts.len());
-        grow(&mut self.panels, symbolic.panels);
-        grow(&mut self.updates, symbolic.updates);
-        grow(&mut self.sign, symbolic.pivots);
+        self.panels.grow(symbolic.panels);
+        self.updates.grow(symbolic.updates);
+        self.sign.grow(symbolic.pivots);
         // Padding is read by the kernels: no number of an old plan may stay there.
-        self.inverse_d.clear();
-        self.inverse_d.resize(symbolic.pivots, 0.0);
-        grow(&mut self.scratch, symbolic.scratch);
+        self.inverse_d.reset(symbolic.pivots);
+        self.scratch.grow(symbolic.scratch);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
         self.known.clear();
@@ -83,7 +83,7 @@ impl Multifrontal {
         self.above.clear();
         self.above.extend(symbolic.fronts.iter().map(|front| (front.parent, front.shape.flops())));
         self.tree = Tree::new(&symbolic, varying);
-        grow(&mut self.fixed, self.tree.fixed());
+        self.fixed.grow(self.tree.fixed());
         self.symbolic = symbolic;
     }
 
@@ -118,33 +118,45 @@ impl Multifrontal {
             }
             count += 1;
             flops += operations;
-            self.batch.push(f as u32);
-            if !self.known[f] && !self.place_fixed(f, assembler) {
-                // A large panel is eliminated while it is in the cache.
-                wrong += self.factor_batch(numbers);
+            if self.known[f] {
+                self.batch.push(f as u32);
+            } else {
+                wrong += self.place_fixed(f, assembler, numbers);
             }
         }
         wrong += self.factor_batch(numbers);
         (count, flops, wrong)
     }
 
-    /// Fixed entries of a front: beside the panel if it is small, else into it. Is it small?
-    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble) -> bool {
-        let front = &self.symbolic.fronts[f];
-        let (shape, n) = (front.shape, front.shape.panel_len());
-        let beside = self.tree.fixed_of(f);
+    /// Assembles the fixed entries of a front and puts it into the batch. Where they are not kept beside it, it is eliminated at once, in
+    /// the cache: in its panel, or in the work space if it is small.
+    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> u32 {
+        let (mut wrong, beside) = (0, self.tree.fixed_of(f));
         self.known[f] = beside.is_some();
+        if !self.known[f] {
+            wrong += self.factor_batch(numbers);
+        }
+        let front = &self.symbolic.fronts[f];
+        let (shape, n) = (front.shape, front.shape.front_len());
         let panel = match beside {
-            None => &mut self.panels[front.panel..front.panel + n],
             Some(range) => &mut self.fixed[range],
+            None if shape.is_small() => &mut self.scratch[..n],
+            None => &mut self.panels[front.panel..front.panel + n],
         };
         panel.fill(0.0);
         let sign = &mut self.sign[front.pivot..front.pivot + shape.pivots];
         assembler.assemble(f, &mut FrontMut { shape, sign, panel });
-        self.known[f]
+        self.batch.push(f as u32);
+        if !self.known[f] {
+            wrong += self.factor_batch(numbers);
+        }
+        wrong
     }
 
     fn factor_batch(&mut self, numbers: Numbers<'_>) -> u32 {
+        if self.batch.is_empty() {
+            return 0;
+        }
         let Self { isa, tree, fixed, batch, panels, updates, sign, inverse_d, scratch, .. } = self;
         let storage = Storage { panels, updates, sign, inverse_d, scratch };
         let wrong = kernels::factor_fronts(*isa, tree, numbers, fixed, batch, storage);
@@ -201,12 +213,5 @@ impl Multifrontal {
             let at = last.update;
             (&self.updates[at..at + last.shape.update_len()], last.shape.ldu())
         })
-    }
-}
-
-/// Makes room without keeping the old numbers: fresh memory comes zeroed without being touched.
-fn grow(v: &mut Vec<f64>, n: usize) {
-    if v.len() < n {
-        *v = vec![0.0; n];
     }
 }

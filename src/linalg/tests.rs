@@ -20,7 +20,7 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
 
 /// A front with a strong diagonal of the given signs.
 fn front(shape: Shape, sign: &[f64], random: &mut Random) -> (Vec<f64>, Vec<f64>) {
-    let mut panel = vec![0.0; shape.panel_len()];
+    let mut panel = vec![0.0; shape.front_len()];
     for c in 0..shape.pivots {
         for r in c..shape.pivots {
             panel[c * shape.ld() + r] = 0.1 * random.normal();

@@ -9,6 +9,7 @@
 use super::MixedSystem;
 use super::plan::Plan;
 use super::solve::{add_scaled, for_each_six};
+use crate::linalg::Aligned;
 use crate::linalg::kernels::{self, Group, Tree};
 use crate::linalg::symbolic::NONE;
 use crate::solver::{Label, RowBlock, RowProblem};
@@ -34,8 +35,8 @@ pub struct Focus {
     branch: Tree,
     rest: Tree,
     /// Right-hand side of the step without the rows in focus, after the rest was gone through.
-    still: Vec<f64>,
-    local: Vec<f64>,
+    still: Aligned,
+    local: Aligned,
     rows: Vec<f64>,
 }
 
@@ -102,8 +103,7 @@ impl MixedSystem {
         focus.rest = Tree::part(symbolic, |f| !branch[f]);
         focus.rows.resize(plan.most_rows, 0.0);
         for local in [&mut focus.still, &mut focus.local] {
-            local.clear();
-            local.resize(symbolic.locals, 0.0);
+            local.reset(symbolic.locals);
         }
     }
 

@@ -2,13 +2,14 @@
 
 use super::MixedSystem;
 use super::plan::Plan;
+use crate::linalg::Aligned;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
 use crate::solver::RowProblem;
 
 /// Vectors of a solve; keep their memory.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    local: Vec<f64>,
+    local: Aligned,
     r_v: Vec<f64>,
     r_lambda: Vec<f64>,
     pub(super) pivot_v: Vec<f64>,
@@ -21,7 +22,7 @@ pub struct Work {
 impl Work {
     /// Makes room for a problem.
     pub fn reserve(&mut self, problem: &RowProblem, locals: usize) {
-        self.local.resize(locals, 0.0);
+        self.local.reset(locals);
         for v in [&mut self.r_v, &mut self.pivot_v, &mut self.dv] {
             v.resize(6 * problem.bodies(), 0.0);
         }
