@@ -34,8 +34,8 @@ pub const FEWEST: usize = (SMALL / (4.0 * BODY)) as usize;
 /// Share of the work that stays serial in a cut system: copying between the whole and its parts, sums, decisions.
 const SERIAL: f64 = 0.08;
 
-/// Parts per thread at most: more than one lets threads even out what the graph does not foretell.
-const PARTS: u32 = 2;
+/// Parts per thread at most: with more, interfaces grow faster than threads even out what the graph does not foretell.
+const PARTS: u32 = 1;
 
 /// What cutting adds to the arithmetic of the factorizations: interface fronts, shared bodies.
 const FILL: f64 = 1.1;

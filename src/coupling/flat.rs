@@ -292,7 +292,9 @@ impl<E: Executor> Substructured<E> {
             }
         }
         for &b in &self.on_copies {
-            problem.slack_of(&problem.blocks[b as usize], v, lambda, w);
+            let block = &problem.blocks[b as usize];
+            let rows = block.row as usize..(block.row + block.rows) as usize;
+            problem.slack_of(block, v, lambda, &mut w[rows]);
         }
     }
 
@@ -371,7 +373,7 @@ impl<E: Executor> LinearSystem for Substructured<E> {
             self.solve_interface();
             let (step, again) = (&self.step, pass < refinements);
             self.executor.for_each(&mut self.members, |_, member| {
-                member.follow(step, again);
+                member.follow(step, pass == 0, again);
                 if !again {
                     member.end_newton(after);
                 }
@@ -444,7 +446,7 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         for pass in 0..=refinements {
             self.solve_interface();
             let (step, again) = (&self.step, pass < refinements);
-            self.executor.for_each(&mut self.members, |_, member| member.follow(step, again));
+            self.executor.for_each(&mut self.members, |_, member| member.follow(step, pass == 0, again));
         }
         for member in &self.members {
             for (k, &body) in member.part.bodies.iter().enumerate() {
@@ -463,6 +465,10 @@ impl<E: Executor> LinearSystem for Substructured<E> {
                 lambda[row as usize] = self.lambda[i];
             }
         }
+    }
+
+    fn hands(&self) -> usize {
+        self.members.len()
     }
 
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {

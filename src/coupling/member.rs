@@ -91,9 +91,7 @@ impl Member {
         for (to, &row) in self.rhs_lambda.iter_mut().zip(&self.part.rows) {
             *to = r_lambda[row as usize];
         }
-        self.v.fill(0.0);
         self.lambda.fill(0.0);
-        self.seam_lambda.fill(0.0);
         self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
         self.r_lambda.copy_from_slice(&self.rhs_lambda);
     }
@@ -111,7 +109,8 @@ impl Member {
                 self.schur.extend_from_slice(self.mixed.schur());
             }
         }
-        for buffer in [&mut self.rhs_v, &mut self.v, &mut self.lambda, &mut self.seam_lambda] {
+        // v and λ_Γ are written by the first step; λ of rows that take no part is zero.
+        for buffer in [&mut self.rhs_v, &mut self.lambda] {
             buffer.fill(0.0);
         }
         self.rhs_lambda.copy_from_slice(&self.chunk.rhs);
@@ -133,9 +132,14 @@ impl Member {
         after(&mut self.chunk);
     }
 
-    /// Takes a step of the interface impulses; then, if asked, looks at what is left and eliminates itself again.
-    pub(super) fn follow(&mut self, step: &[f64], again: bool) {
-        self.take_step(step);
+    /// Takes a step of the interface impulses; then, if asked, looks at what is left and eliminates itself again. Before the first
+    /// step v and λ are zero.
+    pub(super) fn follow(&mut self, step: &[f64], first: bool, again: bool) {
+        if first {
+            self.take_first_step(step);
+        } else {
+            self.take_step(step);
+        }
         if !again {
             return;
         }
@@ -231,6 +235,14 @@ impl Member {
         for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
             *reading += now;
         }
+    }
+
+    fn take_first_step(&mut self, step: &[f64]) {
+        for (k, &row) in self.part.interface.iter().enumerate() {
+            self.seam_lambda[k] = step[row as usize];
+        }
+        let Self { mixed, problem, r_lambda, seam_lambda, v, lambda, .. } = self;
+        mixed.expand(problem, r_lambda, seam_lambda, v, lambda);
     }
 
     fn take_step(&mut self, step: &[f64]) {

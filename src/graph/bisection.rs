@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 const SMALL: usize = 48;
 
 /// How unequal the halves may be, as a share of the whole.
-const IMBALANCE: f64 = 0.08;
+const IMBALANCE: f64 = 0.04;
 
 /// `parts` partitions by repeated bisection, of nearly equal work.
 pub fn partition(graph: &BodyGraph, parts: u32) -> Grouping {

@@ -112,6 +112,10 @@ pub trait LinearSystem {
     fn as_one(&mut self) -> Option<&mut MixedSystem> {
         None
     }
+    /// How many items are worth working on at once: never a matter of the threads there are.
+    fn hands(&self) -> usize {
+        1
+    }
     /// Runs `f(number, item)` on all items, at once where this system has threads to do so.
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
         items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));

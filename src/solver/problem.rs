@@ -107,20 +107,26 @@ impl RowProblem {
 
     /// w = J v + C λ + d, into `w`.
     pub fn slack(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
+        self.slack_in(&self.blocks, 0, v, lambda, w);
+    }
+
+    /// w = J v + C λ + d of some blocks, into `w`, which begins with row `first`.
+    pub fn slack_in(&self, blocks: &[RowBlock], first: usize, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         wide(
             #[inline(always)]
-            || self.slack_plainly(v, lambda, w),
+            || self.slack_plainly(blocks, first, v, lambda, w),
         );
     }
 
     #[inline(always)]
-    fn slack_plainly(&self, v: &[f64], lambda: &[f64], w: &mut [f64]) {
-        for block in &self.blocks {
-            self.slack_of(block, v, lambda, w);
+    fn slack_plainly(&self, blocks: &[RowBlock], first: usize, v: &[f64], lambda: &[f64], w: &mut [f64]) {
+        for block in blocks {
+            let own = block.row as usize - first;
+            self.slack_of(block, v, lambda, &mut w[own..own + block.rows as usize]);
         }
     }
 
-    /// w = J v + C λ + d of one block, into its rows of `w`.
+    /// w = J v + C λ + d of one block, into `w`.
     #[inline(always)]
     pub fn slack_of(&self, block: &RowBlock, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         let bodies = self.bodies_of(block);
@@ -135,24 +141,29 @@ impl RowProblem {
                 }
             }
             let sum = ((jv[0] + jv[1]) + (jv[2] + jv[3])) + (jv[4] + jv[5]);
-            w[i] = sum + (self.compliance[i] * lambda[i] + self.d[i]);
+            w[row as usize] = sum + (self.compliance[i] * lambda[i] + self.d[i]);
         }
     }
 
     /// q = p + Jᵀ λ, into `q` (six numbers a body).
     pub fn impulse_to_momentum(&self, lambda: &[f64], q: &mut [f64]) {
+        for (body, p) in self.momentum.iter().enumerate() {
+            q[6 * body..6 * body + 6].copy_from_slice(p);
+        }
+        self.add_impulse(&self.blocks, lambda, q);
+    }
+
+    /// q += Jᵀ λ of some blocks.
+    pub fn add_impulse(&self, blocks: &[RowBlock], lambda: &[f64], q: &mut [f64]) {
         wide(
             #[inline(always)]
-            || self.impulse_to_momentum_plainly(lambda, q),
+            || self.add_impulse_plainly(blocks, lambda, q),
         );
     }
 
     #[inline(always)]
-    fn impulse_to_momentum_plainly(&self, lambda: &[f64], q: &mut [f64]) {
-        for (body, p) in self.momentum.iter().enumerate() {
-            q[6 * body..6 * body + 6].copy_from_slice(p);
-        }
-        for block in &self.blocks {
+    fn add_impulse_plainly(&self, blocks: &[RowBlock], lambda: &[f64], q: &mut [f64]) {
+        for block in blocks {
             let bodies = self.bodies_of(block);
             for row in 0..block.rows {
                 let l = lambda[(block.row + row) as usize];

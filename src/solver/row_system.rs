@@ -36,6 +36,8 @@ pub struct Memory<L> {
     shift: Vec<f64>,
     shifted: bool,
     q: Vec<f64>,
+    /// Jᵀ λ of each stretch of rows.
+    shares: [Vec<f64>; STRETCHES],
     r_v: Vec<f64>,
     r_lambda: Vec<f64>,
     w: Vec<f64>,
@@ -72,6 +74,24 @@ impl<L: LinearSystem> Memory<L> {
             self.mixed.set_options(options);
         }
     }
+    /// w = J q + C λ + d, by stretches of rows.
+    fn slack_of_response(&self, problem: &RowProblem, lambda: &[f64], w: &mut [f64]) {
+        let share = problem.blocks.len().div_ceil(self.mixed.hands().min(STRETCHES)).max(1);
+        let mut rest = w;
+        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&[][..], 0, &mut [][..]));
+        let mut first = 0;
+        for (stretch, blocks) in stretches.iter_mut().zip(problem.blocks.chunks(share)) {
+            let rows: usize = blocks.iter().map(|block| block.rows as usize).sum();
+            let (own, behind) = std::mem::take(&mut rest).split_at_mut(rows);
+            rest = behind;
+            *stretch = (blocks, first, own);
+            first += rows;
+        }
+        let q = &self.q;
+        self.mixed
+            .for_each(&mut stretches, |_, (blocks, first, w)| problem.slack_in(blocks, *first, q, lambda, w));
+    }
+
     /// The linear system behind it.
     pub fn linear_mut(&mut self) -> &mut L {
         &mut self.mixed
@@ -210,8 +230,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             v.extend_from_slice(&self.memory.v);
             return;
         }
-        self.problem.impulse_to_momentum(lambda, &mut self.memory.q);
-        self.divide_by_mass();
+        self.respond(lambda);
         v.extend_from_slice(&self.memory.q);
     }
 
@@ -403,6 +422,34 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         mixed.solve(self.problem, r_v, r_lambda, q, x, refinements);
     }
 
+    /// q := M⁻¹ (p + Jᵀ λ). Stretches of rows add up momenta of their own where several hands are there.
+    fn respond(&mut self, lambda: &[f64]) {
+        let problem = self.problem;
+        let Memory { mixed, q, shares, inverse, .. } = &mut *self.memory;
+        let hands = mixed.hands().min(STRETCHES);
+        if hands < 2 {
+            problem.impulse_to_momentum(lambda, q);
+            return self.divide_by_mass();
+        }
+        let blocks = problem.blocks.len().div_ceil(hands).max(1);
+        mixed.for_each(&mut shares[..hands], |k, share| {
+            share.clear();
+            share.resize(6 * problem.bodies(), 0.0);
+            let first = (k * blocks).min(problem.blocks.len());
+            let end = (first + blocks).min(problem.blocks.len());
+            problem.add_impulse(&problem.blocks[first..end], lambda, share);
+        });
+        for (body, inverse) in inverse.iter().enumerate() {
+            let mut sum = problem.momentum[body];
+            for share in &shares[..hands] {
+                sum.iter_mut().zip(&share[6 * body..]).for_each(|(sum, x)| *sum += x);
+            }
+            for i in 0..6 {
+                q[6 * body + i] = (0..6).map(|j| inverse[6 * i + j] * sum[j]).sum();
+            }
+        }
+    }
+
     /// q := M⁻¹ q.
     fn divide_by_mass(&mut self) {
         let Memory { q, inverse, .. } = &mut *self.memory;
@@ -476,9 +523,8 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        self.problem.impulse_to_momentum(lambda, &mut self.memory.q);
-        self.divide_by_mass();
-        self.problem.slack(&self.memory.q, lambda, w);
+        self.respond(lambda);
+        self.memory.slack_of_response(self.problem, lambda, w);
     }
 
     fn factor(&mut self, free: &[bool], shift: Option<&[f64]>) {
@@ -529,18 +575,18 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn recompute(&mut self, chunks: &mut [Chunk], after: &Pass<'_>) {
-        let Memory { r_lambda, q, .. } = &mut *self.memory;
+        let mut lambda = std::mem::take(&mut self.memory.r_lambda);
         for chunk in chunks.iter() {
-            for (&row, lambda) in chunk.rows.iter().zip(&chunk.lambda) {
-                r_lambda[row as usize] = *lambda;
+            for (&row, l) in chunk.rows.iter().zip(&chunk.lambda) {
+                lambda[row as usize] = *l;
             }
         }
-        self.problem.impulse_to_momentum(r_lambda, q);
-        self.divide_by_mass();
-        let Memory { r_lambda, q, w, .. } = &mut *self.memory;
-        w.resize(r_lambda.len(), 0.0);
-        self.problem.slack(q, r_lambda, w);
-        for chunk in chunks.iter_mut() {
+        self.respond(&lambda);
+        let mut w = std::mem::take(&mut self.memory.w);
+        w.resize(lambda.len(), 0.0);
+        self.memory.slack_of_response(self.problem, &lambda, &mut w);
+        let (mixed, q) = (&self.memory.mixed, &self.memory.q);
+        mixed.for_each(chunks, |_, chunk| {
             for (&row, to) in chunk.rows.iter().zip(&mut chunk.w) {
                 *to = w[row as usize];
             }
@@ -548,7 +594,8 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
                 v.copy_from_slice(&q[6 * body as usize..6 * body as usize + 6]);
             }
             after(chunk);
-        }
+        });
+        (self.memory.r_lambda, self.memory.w) = (lambda, w);
     }
 
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
@@ -561,8 +608,7 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
 
     fn sweep(&mut self, lambda: &mut [f64]) {
         self.form_response();
-        self.problem.impulse_to_momentum(lambda, &mut self.memory.q);
-        self.divide_by_mass();
+        self.respond(lambda);
         let Memory { q, response, diagonal, hi, .. } = &mut *self.memory;
         let problem = self.problem;
         for block in &problem.blocks {

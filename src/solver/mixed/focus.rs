@@ -234,7 +234,8 @@ impl MixedSystem {
     /// w = J v + C λ + d of the rows in focus.
     pub fn slack_in_focus(&self, problem: &RowProblem, v: &[f64], lambda: &[f64], w: &mut [f64]) {
         for block in &self.focus.blocks {
-            problem.slack_of(block, v, lambda, w);
+            let rows = block.row as usize..(block.row + block.rows) as usize;
+            problem.slack_of(block, v, lambda, &mut w[rows]);
         }
     }
 }
