@@ -10,7 +10,6 @@ pub struct DenseLdl {
     panel: Vec<f64>,
     scratch: Vec<f64>,
     sign: Vec<f64>,
-    inverse_d: Vec<f64>,
     x: Vec<f64>,
 }
 
@@ -50,8 +49,6 @@ impl DenseLdl {
         self.scratch.resize(shape.scratch_len(), 0.0);
         self.sign.clear();
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));
-        self.inverse_d.clear();
-        self.inverse_d.resize(shape.border_at(), 0.0);
         self.x.clear();
         self.x.resize(ld, 0.0);
         for column in 0..n {
@@ -64,15 +61,7 @@ impl DenseLdl {
             }
             to[column] += shift[column];
         }
-        kernels::factor_front(
-            self.isa,
-            shape,
-            &mut self.panel,
-            &mut [],
-            &mut self.scratch,
-            &self.sign,
-            &mut self.inverse_d,
-        )
+        kernels::factor_front(self.isa, shape, &mut self.panel, &mut [], &mut self.scratch, &self.sign)
     }
 
     /// Solves in place; rows that take no part come out as zero.
@@ -84,7 +73,7 @@ impl DenseLdl {
         // The kernels read the padding.
         self.x[n..].fill(0.0);
         kernels::forward(self.isa, shape, &self.panel, &mut self.x);
-        kernels::backward(self.isa, shape, &self.panel, &self.inverse_d, &mut self.x);
+        kernels::backward(self.isa, shape, &self.panel, &mut self.x);
         for i in 0..n {
             x[i] = if self.sign[i] == 0.0 { 0.0 } else { self.x[i] };
         }

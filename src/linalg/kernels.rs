@@ -5,7 +5,7 @@
 //! time). Everything is column-major; leading dimensions are multiples of four and padding rows are zero,
 //! so no kernel has a remainder loop. What lies above the diagonal of a panel is scratch.
 //!
-//! A panel holds unit-lower L of A = L D Lᵀ; `w` holds L D, which is the other factor of every update.
+//! A panel holds unit-lower L of A = L D Lᵀ, with D⁻¹ on its diagonal; `w` holds L D, which is the other factor of every update.
 
 // What it buys: tiles live in registers and no index is checked inside a loop; the numeric phase reaches 44 % of the
 // machine's dense peak on rock piles (`cargo bench --bench kernels -- --table`, last column).
@@ -78,7 +78,8 @@ impl Shape {
     /// Numbers of work space the factorization needs.
     pub fn scratch_len(self) -> usize {
         let packed = if self.is_large() { PANEL * (self.ld() + 12) } else { 0 };
-        self.front_len() + packed
+        // Behind a small front there may be its signs.
+        self.front_len() + self.border_at() + packed
     }
 
     /// Does the panel outgrow the first cache?
@@ -136,7 +137,7 @@ macro_rules! specialise {
 }
 pub(super) use specialise;
 
-/// Factors a front in place: L into `panel` (packed if the front is small), 1/D into `inverse_d`, and subtracts L D Lᵀ of the border from
+/// Factors a front in place: L into `panel` (packed if the front is small), 1/D onto its diagonal, and subtracts L D Lᵀ of the border from
 /// `update`. `sign` is +1 or −1 per pivot, 0 for a pivot that is out of the system (its column of L and
 /// its 1/D become zero). Returns the number of pivots whose sign was wrong; they are replaced.
 ///
@@ -149,19 +150,17 @@ pub fn factor_front(
     update: &mut [f64],
     w: &mut [f64],
     sign: &[f64],
-    inverse_d: &mut [f64],
 ) -> u32 {
     assert!(
         panel.len() >= shape.front_len()
             && w.len() >= shape.scratch_len()
             && update.len() >= shape.update_len()
-            && sign.len() >= shape.pivots
-            && inverse_d.len() >= shape.border_at(),
+            && sign.len() >= shape.pivots,
         "front slices shorter than their shape"
     );
     let (panel, update, w) = (panel.as_mut_ptr(), update.as_mut_ptr(), w.as_mut_ptr());
-    let (sign, inverse_d) = (sign.as_ptr(), inverse_d.as_mut_ptr());
-    dispatch!(isa, factor_assembled(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64, inverse_d: *mut f64) -> u32)
+    let sign = sign.as_ptr();
+    dispatch!(isa, factor_assembled(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64) -> u32)
 }
 
 /// Forward substitution: pivots of `x` become L⁻¹ x, the border of `x` loses L x.
@@ -174,17 +173,14 @@ pub fn forward(isa: Isa, shape: Shape, panel: &[f64], x: &mut [f64]) {
     dispatch!(isa, forward_kernel(shape: Shape, panel: *const f64, x: *mut f64));
 }
 
-/// Backward substitution: pivots of `x` become L⁻ᵀ (D⁻¹ x − L_borderᵀ x_border). Padding of `x` and
-/// `inverse_d` is read and must be zero.
+/// Backward substitution: pivots of `x` become L⁻ᵀ (D⁻¹ x − L_borderᵀ x_border). Padding of `x` is read and must be zero.
 ///
 /// # Panics
 /// If a slice is shorter than its shape asks for.
-pub fn backward(isa: Isa, shape: Shape, panel: &[f64], inverse_d: &[f64], x: &mut [f64]) {
-    assert!(
-        panel.len() >= shape.panel_len() && x.len() >= shape.ld() && inverse_d.len() >= shape.border_at()
-    );
-    let (panel, x, inverse_d) = (panel.as_ptr(), x.as_mut_ptr(), inverse_d.as_ptr());
-    dispatch!(isa, backward_kernel(shape: Shape, panel: *const f64, inverse_d: *const f64, x: *mut f64));
+pub fn backward(isa: Isa, shape: Shape, panel: &[f64], x: &mut [f64]) {
+    assert!(panel.len() >= shape.panel_len() && x.len() >= shape.ld());
+    let (panel, x) = (panel.as_ptr(), x.as_mut_ptr());
+    dispatch!(isa, backward_kernel(shape: Shape, panel: *const f64, x: *mut f64));
 }
 
 /// c −= a bᵀ for column-major a (m × k), b (n × k), c (m × n); m and n multiples of four. The measure of the
@@ -289,7 +285,6 @@ unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
     panel: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     // SAFETY: j + W ≤ pivots, rows j..ld exist in every column, ld is a multiple of four.
     unsafe {
@@ -370,9 +365,9 @@ unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
         }
         for c in 0..W {
             let at = j + (j + c) * ld;
-            *inverse_d.add(j + c) = inverse[c].lanes()[0];
             scaled[c].store(w.add(at));
-            l[c].store(own.add(c * lead));
+            // The unit diagonal need not be kept: 1/D is there.
+            l[c].pick(inverse[c], c).store(own.add(c * lead));
         }
         let mut factor = [[S::splat(0.0); W]; W];
         for c in 0..W {
@@ -444,14 +439,13 @@ unsafe fn factor_assembled<S: Lanes>(
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     // SAFETY: the slices were checked against the shape.
     unsafe {
         if shape.is_small() {
             copy::<S>(w, shape.front_len(), panel);
         }
-        factor_kernel::<S>(shape, panel, update, w, sign, inverse_d)
+        factor_kernel::<S>(shape, panel, update, w, sign)
     }
 }
 
@@ -463,7 +457,6 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     // SAFETY: the slices were checked against the shape.
     unsafe {
@@ -471,14 +464,14 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
             ($(($pivots:literal, $border:literal))*) => {
                 match (S::FAST, shape.pivots, shape.ldu()) {
                     $((true, $pivots, $border) => {
-                        return S::factor_fixed::<$pivots, $border>(panel, update, w, sign, inverse_d);
+                        return S::factor_fixed::<$pivots, $border>(panel, update, w, sign);
                     })*
                     _ => {}
                 }
             };
         }
         usual_shapes!(fixed);
-        S::factor_any(shape, panel, update, w, sign, inverse_d)
+        S::factor_any(shape, panel, update, w, sign)
     }
 }
 
@@ -489,16 +482,15 @@ pub(super) unsafe fn factor_any_shape<S: Lanes>(
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     // SAFETY: as for `factor_kernel`.
     unsafe {
         if shape.is_large() {
-            factor_in_panels::<S>(shape, panel, update, w, sign, inverse_d)
+            factor_in_panels::<S>(shape, panel, update, w, sign)
         } else if shape.is_small() {
-            factor_in_cache::<S, true>(shape, panel, update, w, sign, inverse_d)
+            factor_in_cache::<S, true>(shape, panel, update, w, sign)
         } else {
-            factor_in_cache::<S, false>(shape, panel, update, w, sign, inverse_d)
+            factor_in_cache::<S, false>(shape, panel, update, w, sign)
         }
     }
 }
@@ -511,12 +503,11 @@ unsafe fn factor_in_cache<S: Lanes, const PACKED: bool>(
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
     // SAFETY: as for `factor_kernel`.
     unsafe {
-        let wrong = factor_columns::<S, PACKED>(0, n, ld, panel, w, sign, inverse_d);
+        let wrong = factor_columns::<S, PACKED>(0, n, ld, panel, w, sign);
         let mut j = 0;
         while j < ldu {
             let (a, b) = (panel.add(border + j), w.add(border + j));
@@ -534,7 +525,6 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     const { assert!(PIVOTS < 16 && BORDER < 16 && BORDER.is_multiple_of(4)) };
     const { assert!(pad(PIVOTS + 3) * PIVOTS + BORDER * PIVOTS <= SMALL) };
@@ -544,15 +534,15 @@ pub(super) unsafe fn factor_written_out<S: Lanes, const PIVOTS: usize, const BOR
     // SAFETY: as for `factor_kernel`.
     unsafe {
         if PIVOTS >= 4 {
-            wrong += column_block::<S, 4, true>(0, 0, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 0, ld, panel, w, sign);
         }
         if PIVOTS >= 8 {
-            wrong += column_block::<S, 4, true>(0, 4, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 4, ld, panel, w, sign);
         }
         if PIVOTS >= 12 {
-            wrong += column_block::<S, 4, true>(0, 8, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, true>(0, 8, ld, panel, w, sign);
         }
-        wrong += last_columns::<S, true>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign, inverse_d);
+        wrong += last_columns::<S, true>(0, PIVOTS / 4 * 4, PIVOTS, ld, panel, w, sign);
         // Functions that are always inlined, here and in all kernels, rather than closures: a closure that the compiler leaves
         // outside does not inherit the instruction set, and every operation in it becomes a call.
         if BORDER > 0 {
@@ -595,14 +585,13 @@ unsafe fn last_columns<S: Lanes, const PACKED: bool>(
     panel: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     // SAFETY: as for `column_block`.
     unsafe {
         match end - j {
-            3 => column_block::<S, 3, PACKED>(first, j, ld, panel, w, sign, inverse_d),
-            2 => column_block::<S, 2, PACKED>(first, j, ld, panel, w, sign, inverse_d),
-            1 => column_block::<S, 1, PACKED>(first, j, ld, panel, w, sign, inverse_d),
+            3 => column_block::<S, 3, PACKED>(first, j, ld, panel, w, sign),
+            2 => column_block::<S, 2, PACKED>(first, j, ld, panel, w, sign),
+            1 => column_block::<S, 1, PACKED>(first, j, ld, panel, w, sign),
             _ => 0,
         }
     }
@@ -617,17 +606,16 @@ pub(super) unsafe fn factor_columns<S: Lanes, const PACKED: bool>(
     panel: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     let mut wrong = 0;
     let mut j = first;
     // SAFETY: columns below `end` exist; blocks of four columns, then the rest.
     unsafe {
         while j + 4 <= end {
-            wrong += column_block::<S, 4, PACKED>(first, j, ld, panel, w, sign, inverse_d);
+            wrong += column_block::<S, 4, PACKED>(first, j, ld, panel, w, sign);
             j += 4;
         }
-        wrong + last_columns::<S, PACKED>(first, j, end, ld, panel, w, sign, inverse_d)
+        wrong + last_columns::<S, PACKED>(first, j, end, ld, panel, w, sign)
     }
 }
 

@@ -160,8 +160,6 @@ pub struct Storage<'a> {
     pub updates: &'a mut [f64],
     /// Signs of the pivots.
     pub sign: &'a mut [f64],
-    /// 1/D.
-    pub inverse_d: &'a mut [f64],
     /// Work space.
     pub scratch: &'a mut [f64],
 }
@@ -180,10 +178,10 @@ pub fn factor_fronts(
     fronts: &[u32],
     storage: Storage<'_>,
 ) -> u32 {
-    let Storage { panels, updates, sign, inverse_d, scratch } = storage;
+    let Storage { panels, updates, sign, scratch } = storage;
     let varying = &tree.varying;
     assert!(panels.len() >= tree.panels && updates.len() >= tree.updates && scratch.len() >= tree.scratch);
-    assert!(sign.len() >= tree.pivots && inverse_d.len() >= tree.pivots && fixed.len() >= tree.fixed);
+    assert!(sign.len() >= tree.signs && fixed.len() >= tree.fixed);
     assert!(numbers.regular.len() >= varying.rows && numbers.weight.len() >= varying.rows);
     assert!(numbers.jacobian.len() >= varying.numbers);
     // Children are fronts of the same plan: what varies has an entry for every front only if the steps are all of them.
@@ -199,7 +197,6 @@ pub fn factor_fronts(
         panels: panels.as_mut_ptr(),
         updates: updates.as_mut_ptr(),
         sign: sign.as_mut_ptr(),
-        inverse_d: inverse_d.as_mut_ptr(),
         scratch: scratch.as_mut_ptr(),
     };
     dispatch!(isa, factor_fronts_kernel(job: Job<'_>, fronts: &[u32]) -> u32)
@@ -217,7 +214,6 @@ pub(super) struct Job<'a> {
     panels: *mut f64,
     updates: *mut f64,
     sign: *mut f64,
-    inverse_d: *mut f64,
     scratch: *mut f64,
 }
 
@@ -230,27 +226,27 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
         // entries against the lengths the caller was asked for. Update matrices of children end before that of their parent begins.
         unsafe {
             let step = tree.steps.get_unchecked(f as usize);
-            let shape = step.shape;
-            let (panel, update) = (job.panels.add(step.panel), job.updates.add(step.update));
-            let front = if step.small { job.scratch } else { panel };
-            if step.fixed != usize::MAX {
-                copy::<S>(front, step.front_len, job.fixed.add(step.fixed));
+            let shape = step.shape();
+            let (panel, update) = (job.panels.add(step.panel()), job.updates.add(step.update()));
+            let front = if step.small() { job.scratch } else { panel };
+            if let Some(fixed) = step.fixed() {
+                copy::<S>(front, step.front_len(), job.fixed.add(fixed));
             }
-            clear::<S>(update, step.update_len);
-            let sign = job.sign.add(step.pivot);
+            clear::<S>(update, step.update_len());
+            let sign = match step.sign() {
+                Some(sign) => job.sign.add(sign),
+                None => job.scratch.add(step.front_len()),
+            };
             add_varying::<S>(&job, f as usize, shape, front, update, sign);
-            for &child in tree.children.get_unchecked(step.children.0..step.children.1) {
+            for &child in tree.children_of(step) {
                 let child = tree.steps.get_unchecked(child as usize);
-                let from = job.updates.add(child.update);
-                if child.straight != usize::MAX {
-                    add_straight::<S>(child.shape.border, from, child.straight, step.ld, front);
-                } else {
-                    let runs = tree.runs.get_unchecked(child.runs.0..child.runs.1);
-                    S::extend_add(runs, child.shape, from, shape, front, update);
+                let from = job.updates.add(child.update());
+                match child.straight() {
+                    Some(at) => add_straight::<S>(child.shape().border, from, at, step.ld(), front),
+                    None => S::extend_add(tree.runs_of(child), child.shape(), from, shape, front, update),
                 }
             }
-            wrong +=
-                factor_kernel::<S>(shape, panel, update, job.scratch, sign, job.inverse_d.add(step.pivot));
+            wrong += factor_kernel::<S>(shape, panel, update, job.scratch, sign);
         }
     }
     wrong

@@ -95,7 +95,6 @@ pub(super) trait Lanes: Copy {
         update: *mut f64,
         w: *mut f64,
         sign: *const f64,
-        inverse_d: *mut f64,
     ) -> u32;
     /// Factors a front of any other shape, apart for the same reason.
     unsafe fn factor_any(
@@ -104,7 +103,6 @@ pub(super) trait Lanes: Copy {
         update: *mut f64,
         w: *mut f64,
         sign: *const f64,
-        inverse_d: *mut f64,
     ) -> u32;
     /// Adds a group of more than two bodies, apart for the same reason.
     unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64);
@@ -163,10 +161,9 @@ impl Lanes for Plain {
         update: *mut f64,
         w: *mut f64,
         sign: *const f64,
-        inverse_d: *mut f64,
     ) -> u32 {
         // SAFETY: the caller's promise.
-        unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+        unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign) }
     }
     unsafe fn factor_any(
         shape: Shape,
@@ -174,10 +171,9 @@ impl Lanes for Plain {
         update: *mut f64,
         w: *mut f64,
         sign: *const f64,
-        inverse_d: *mut f64,
     ) -> u32 {
         // SAFETY: the caller's promise.
-        unsafe { factor_any_shape::<Self>(shape, panel, update, w, sign, inverse_d) }
+        unsafe { factor_any_shape::<Self>(shape, panel, update, w, sign) }
     }
     unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
         // SAFETY: the caller's promise.
@@ -306,7 +302,6 @@ pub(super) mod avx2 {
             update: *mut f64,
             w: *mut f64,
             sign: *const f64,
-            inverse_d: *mut f64,
         ) -> u32 {
             #[target_feature(enable = "avx2,fma")]
             #[inline(never)]
@@ -315,13 +310,12 @@ pub(super) mod avx2 {
                 update: *mut f64,
                 w: *mut f64,
                 sign: *const f64,
-                inverse_d: *mut f64,
             ) -> u32 {
                 // SAFETY: the caller's promise.
-                unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+                unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign) }
             }
             // SAFETY: see above.
-            unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign, inverse_d) }
+            unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign) }
         }
         #[inline(always)]
         unsafe fn factor_any(
@@ -330,7 +324,6 @@ pub(super) mod avx2 {
             update: *mut f64,
             w: *mut f64,
             sign: *const f64,
-            inverse_d: *mut f64,
         ) -> u32 {
             #[target_feature(enable = "avx2,fma")]
             #[inline(never)]
@@ -340,13 +333,12 @@ pub(super) mod avx2 {
                 update: *mut f64,
                 w: *mut f64,
                 sign: *const f64,
-                inverse_d: *mut f64,
             ) -> u32 {
                 // SAFETY: the caller's promise.
-                unsafe { factor_any_shape::<Avx2>(shape, panel, update, w, sign, inverse_d) }
+                unsafe { factor_any_shape::<Avx2>(shape, panel, update, w, sign) }
             }
             // SAFETY: see above.
-            unsafe { apart(shape, panel, update, w, sign, inverse_d) }
+            unsafe { apart(shape, panel, update, w, sign) }
         }
         #[inline(always)]
         unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {

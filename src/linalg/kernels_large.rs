@@ -15,7 +15,6 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
     update: *mut f64,
     w: *mut f64,
     sign: *const f64,
-    inverse_d: *mut f64,
 ) -> u32 {
     let (n, ld, ldu, border) = (shape.pivots, shape.ld(), shape.ldu(), shape.border_at());
     let mut wrong = 0;
@@ -27,7 +26,7 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
         while first < n {
             let end = (first + PANEL).min(n);
             let k = end - first;
-            wrong += factor_columns::<S, false>(first, end, ld, panel, w, sign, inverse_d);
+            wrong += factor_columns::<S, false>(first, end, ld, panel, w, sign);
             let (l, b) = (panel.add(first * ld), w.add(first * ld));
             pack_strips::<S>(ld, k, b, strips);
             if end < n {

@@ -11,6 +11,8 @@ use super::kernels_lanes::{Isa, Lanes, dispatch};
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     body_at: Vec<u32>,
+    /// Bodies with their places, and multiplier rows, both ascending by place.
+    by_place: Vec<(u32, u32)>,
     multipliers: Vec<(u32, u32, u32)>,
     groups: Vec<Group>,
     /// Bodies of the groups, from [`Group::body`] on.
@@ -28,7 +30,7 @@ impl Sides {
     /// If anything lies outside.
     pub fn new(
         body_at: Vec<u32>,
-        multipliers: Vec<(u32, u32, u32)>,
+        mut multipliers: Vec<(u32, u32, u32)>,
         groups: Vec<Group>,
         bodies: Vec<u32>,
         (rows, numbers, locals): (usize, usize, usize),
@@ -48,13 +50,59 @@ impl Sides {
             let of = &bodies[group.body as usize..][..group.bodies as usize];
             assert!(of.iter().all(|&body| (body as usize) < body_at.len()), "bodies that are not there");
         }
-        Self { body_at, multipliers, groups, bodies, rows, numbers, locals }
+        let mut by_place: Vec<(u32, u32)> = (0..).zip(body_at.iter().copied()).collect();
+        by_place.sort_unstable_by_key(|&(_, at)| at);
+        multipliers.sort_unstable_by_key(|&(_, n, at)| at + n);
+        Self { body_at, by_place, multipliers, groups, bodies, rows, numbers, locals }
+    }
+
+    /// The local vectors in stretches that stay in the first cache, so that each comes from memory once.
+    #[inline(always)]
+    fn stretches(&self) -> Stretches<'_> {
+        Stretches { sides: self, begin: 0, bodies: &self.by_place, multipliers: &self.multipliers }
     }
 
     fn check(&self, numbers: &Numbers<'_>, v: usize, lambda: usize, x: usize) {
         assert!(numbers.jacobian.len() >= self.numbers && numbers.regular.len() >= self.rows);
         assert!(numbers.weight.len() >= self.rows && lambda >= self.rows);
         assert!(v >= 6 * self.body_at.len() && x >= self.locals);
+    }
+}
+
+/// Numbers of a stretch of local vectors.
+const STRETCH: usize = 2048;
+
+/// A stretch of the local vectors, and what ends in it.
+struct Stretch<'a> {
+    begin: usize,
+    end: usize,
+    bodies: &'a [(u32, u32)],
+    multipliers: &'a [(u32, u32, u32)],
+}
+
+/// Stretches that are still to come.
+struct Stretches<'a> {
+    sides: &'a Sides,
+    begin: usize,
+    bodies: &'a [(u32, u32)],
+    multipliers: &'a [(u32, u32, u32)],
+}
+
+impl<'a> Iterator for Stretches<'a> {
+    type Item = Stretch<'a>;
+
+    fn next(&mut self) -> Option<Stretch<'a>> {
+        let begin = self.begin;
+        if begin == self.sides.locals {
+            return None;
+        }
+        let end = (begin + STRETCH).min(self.sides.locals);
+        let (bodies, later) =
+            self.bodies.split_at(self.bodies.partition_point(|&(_, at)| at as usize + 6 <= end));
+        let within = |&(_, n, at): &(u32, u32, u32)| (at + n) as usize <= end;
+        let (multipliers, rest) = self.multipliers.split_at(self.multipliers.partition_point(within));
+        (self.begin, self.bodies, self.multipliers) = (end, later, rest);
+        Some(Stretch { begin, end, bodies, multipliers })
     }
 }
 
@@ -114,20 +162,23 @@ unsafe fn fill_kernel<S: Lanes>(
 ) {
     // SAFETY: `Sides::new` checked places, rows and bodies; the caller the lengths. Local vectors are a multiple of four numbers.
     unsafe {
-        clear::<S>(x, sides.locals);
-        for (body, &at) in sides.body_at.iter().enumerate() {
-            copy_six::<S>(r_v.add(6 * body), x.add(at as usize));
-        }
-        for &(row, n, at) in &sides.multipliers {
-            let (w, from) = (numbers.weight.as_ptr().add(row as usize), r_lambda.add(row as usize));
-            let (to, mut r) = (x.add(at as usize), 0);
-            while r + 4 <= n as usize {
-                S::load(from.add(r)).where_not_zero(S::load(w.add(r))).store(to.add(r));
-                r += 4;
+        for stretch in sides.stretches() {
+            // What begins in the stretch before and ends here is written whole.
+            clear::<S>(x.add(stretch.begin), stretch.end - stretch.begin);
+            for &(body, at) in stretch.bodies {
+                copy_six::<S>(r_v.add(6 * body as usize), x.add(at as usize));
             }
-            while r < n as usize {
-                *to.add(r) = if *w.add(r) != 0.0 { *from.add(r) } else { 0.0 };
-                r += 1;
+            for &(row, n, at) in stretch.multipliers {
+                let (w, from) = (numbers.weight.as_ptr().add(row as usize), r_lambda.add(row as usize));
+                let (to, mut r) = (x.add(at as usize), 0);
+                while r + 4 <= n as usize {
+                    S::load(from.add(r)).where_not_zero(S::load(w.add(r))).store(to.add(r));
+                    r += 4;
+                }
+                while r < n as usize {
+                    *to.add(r) = if *w.add(r) != 0.0 { *from.add(r) } else { 0.0 };
+                    r += 1;
+                }
             }
         }
         for group in &sides.groups {
@@ -223,22 +274,24 @@ unsafe fn read_kernel<S: Lanes>(
 ) {
     // SAFETY: as for `fill_kernel`.
     unsafe {
-        for (body, &at) in sides.body_at.iter().enumerate() {
-            copy_six::<S>(x.add(at as usize), v.add(6 * body));
-        }
-        for &(row, n, at) in &sides.multipliers {
-            let (w, from) = (numbers.weight.as_ptr().add(row as usize), x.add(at as usize));
-            let (to, mut r) = (lambda.add(row as usize), 0);
-            while r + 4 <= n as usize {
-                let new = S::splat(-0.0).sub(S::load(from.add(r)));
-                store_free(new, S::load(w.add(r)), to.add(r));
-                r += 4;
+        for stretch in sides.stretches() {
+            for &(body, at) in stretch.bodies {
+                copy_six::<S>(x.add(at as usize), v.add(6 * body as usize));
             }
-            while r < n as usize {
-                if *w.add(r) != 0.0 {
-                    *to.add(r) = -*from.add(r);
+            for &(row, n, at) in stretch.multipliers {
+                let (w, from) = (numbers.weight.as_ptr().add(row as usize), x.add(at as usize));
+                let (to, mut r) = (lambda.add(row as usize), 0);
+                while r + 4 <= n as usize {
+                    let new = S::splat(-0.0).sub(S::load(from.add(r)));
+                    store_free(new, S::load(w.add(r)), to.add(r));
+                    r += 4;
                 }
-                r += 1;
+                while r < n as usize {
+                    if *w.add(r) != 0.0 {
+                        *to.add(r) = -*from.add(r);
+                    }
+                    r += 1;
+                }
             }
         }
         for group in &sides.groups {

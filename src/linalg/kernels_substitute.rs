@@ -58,13 +58,7 @@ pub(super) unsafe fn forward_kernel<S: Lanes>(shape: Shape, panel: *const f64, x
 }
 
 #[inline(always)]
-unsafe fn backward_block<S: Lanes, const W: usize>(
-    rows: usize,
-    l: *const f64,
-    lead: usize,
-    inverse_d: *const f64,
-    x: *mut f64,
-) {
+unsafe fn backward_block<S: Lanes, const W: usize>(rows: usize, l: *const f64, lead: usize, x: *mut f64) {
     // SAFETY: as for `forward_block`.
     unsafe {
         let mut dot = [S::splat(0.0); 4];
@@ -76,25 +70,24 @@ unsafe fn backward_block<S: Lanes, const W: usize>(
             }
             r += 4;
         }
-        let scaled = S::load(x).mul(S::load(inverse_d));
-        let mut value = scaled.sub(S::sums(dot));
+        let mut columns = [S::splat(0.0); W];
+        let mut inverse = S::splat(0.0);
+        for c in 0..W {
+            columns[c] = S::load(l.add(c * lead));
+            inverse = inverse.pick(columns[c], c);
+        }
+        let mut value = S::load(x).mul(inverse).sub(S::sums(dot));
         let mut done = value;
         for c in (1..W).rev() {
             done = done.pick(value, c);
-            let row = S::load(l.add(c * lead));
-            value = value.sub_mul(row, value.broadcast(c));
+            value = value.sub_mul(columns[c], value.broadcast(c));
         }
         done.pick(value, 0).store(x);
     }
 }
 
 #[inline(always)]
-pub(super) unsafe fn backward_kernel<S: Lanes>(
-    shape: Shape,
-    panel: *const f64,
-    inverse_d: *const f64,
-    x: *mut f64,
-) {
+pub(super) unsafe fn backward_kernel<S: Lanes>(shape: Shape, panel: *const f64, x: *mut f64) {
     let (n, ld) = (shape.pivots, shape.ld());
     let loss = if shape.is_small() { 4 } else { 0 };
     // SAFETY: the slices were checked against the shape; blocks in reverse order.
@@ -105,16 +98,16 @@ pub(super) unsafe fn backward_kernel<S: Lanes>(
             false => (panel.add(j + j * ld), ld),
         };
         match n - j {
-            3 => backward_block::<S, 3>(ld - j, l, lead, inverse_d.add(j), x.add(j)),
-            2 => backward_block::<S, 2>(ld - j, l, lead, inverse_d.add(j), x.add(j)),
-            1 => backward_block::<S, 1>(ld - j, l, lead, inverse_d.add(j), x.add(j)),
+            3 => backward_block::<S, 3>(ld - j, l, lead, x.add(j)),
+            2 => backward_block::<S, 2>(ld - j, l, lead, x.add(j)),
+            1 => backward_block::<S, 1>(ld - j, l, lead, x.add(j)),
             _ => {}
         }
         while j >= 4 {
             j -= 4;
             lead += loss;
             l = l.sub(4 * lead + 4 - loss);
-            backward_block::<S, 4>(ld - j, l, lead, inverse_d.add(j), x.add(j));
+            backward_block::<S, 4>(ld - j, l, lead, x.add(j));
         }
     }
 }

@@ -12,29 +12,112 @@ use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::symbolic::{NONE, Run, Symbolic};
 use std::ops::Range;
 
-/// A front and its way to its parent, checked.
+/// A front and its way to its parent, checked: one cache line. Offsets of fours are counted in fours.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Step {
-    pub(super) shape: Shape,
-    pub(super) panel: usize,
-    pub(super) pivot: usize,
-    pub(super) local: usize,
-    /// Local vector of the parent, or `usize::MAX`.
-    pub(super) parent: usize,
-    pub(super) runs: (usize, usize),
-    pub(super) update: usize,
-    pub(super) children: (usize, usize),
+    pivots: u32,
+    border: u32,
+    /// Local row of the border, and leading dimension.
+    border_at: u32,
+    ld: u32,
+    local: u32,
+    /// Local vector of the parent, or [`NONE`].
+    parent: u32,
+    /// Where the whole border goes among the parent's pivots if it stays together ([`add_straight`]), or [`NONE`].
+    straight: u32,
+    /// Fours before its panel, its update matrix.
+    panel: u32,
+    update: u32,
+    /// Fours before the fixed entries beside it, before its signs; or [`NONE`]. Signs are then in the work space.
+    fixed: u32,
+    sign: u32,
+    runs: (u32, u32),
+    children: (u32, u32),
+    small: bool,
+}
+
+const _: () = assert!(size_of::<Step>() == 64);
+
+impl Step {
+    #[inline(always)]
+    pub(super) fn shape(&self) -> Shape {
+        Shape { pivots: self.pivots as usize, border: self.border as usize }
+    }
+
+    #[inline(always)]
+    pub(super) fn ld(&self) -> usize {
+        self.ld as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn front_len(&self) -> usize {
+        (self.ld * self.pivots) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn update_len(&self) -> usize {
+        let ldu = (self.ld - self.border_at) as usize;
+        ldu * ldu
+    }
+
     /// Is it assembled in work space?
-    pub(super) small: bool,
-    /// Local row of the border, leading dimension, numbers of the front and of the update matrix.
-    pub(super) border_at: usize,
-    pub(super) ld: usize,
-    pub(super) front_len: usize,
-    pub(super) update_len: usize,
-    /// Where the whole border goes among the parent's pivots if it stays together ([`add_straight`]), or `usize::MAX`.
-    pub(super) straight: usize,
-    /// Offset of the fixed entries beside the panel, or `usize::MAX`.
-    pub(super) fixed: usize,
+    #[inline(always)]
+    pub(super) fn small(&self) -> bool {
+        self.small
+    }
+
+    #[inline(always)]
+    pub(super) fn panel(&self) -> usize {
+        4 * self.panel as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn update(&self) -> usize {
+        4 * self.update as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn fixed(&self) -> Option<usize> {
+        (self.fixed != NONE).then_some(4 * self.fixed as usize)
+    }
+
+    /// Its signs among those that are kept; else they are in the work space, behind the front.
+    #[inline(always)]
+    pub(super) fn sign(&self) -> Option<usize> {
+        (self.sign != NONE).then_some(4 * self.sign as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn straight(&self) -> Option<usize> {
+        (self.straight != NONE).then_some(self.straight as usize)
+    }
+
+    #[inline(always)]
+    fn local(&self) -> usize {
+        self.local as usize
+    }
+
+    #[inline(always)]
+    fn border_at(&self) -> usize {
+        self.border_at as usize
+    }
+
+    #[inline(always)]
+    fn parent(&self) -> usize {
+        self.parent as usize
+    }
+}
+
+/// Where the fixed entries of a front and its signs are written.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// Kept beside the panel; signs kept.
+    Beside(Range<usize>, usize),
+    /// In the work space, signs behind them.
+    InWorkSpace,
+    /// In the panel; signs kept.
+    InPanel(usize, usize),
 }
 
 /// The plan of factorization and substitution. Can only be made by [`Tree::new`], which checks it.
@@ -45,7 +128,7 @@ pub struct Tree {
     pub(super) children: Vec<u32>,
     pub(super) panels: usize,
     pub(super) updates: usize,
-    pub(super) pivots: usize,
+    pub(super) signs: usize,
     pub(super) locals: usize,
     pub(super) scratch: usize,
     /// Numbers of fixed entries beside panels.
@@ -66,13 +149,17 @@ impl Tree {
     /// another plan.
     pub fn new(plan: &Symbolic, varying: Varying) -> Self {
         let mut tree = Self::part(plan, |_| true);
-        assert!(varying.shapes().eq(tree.steps.iter().map(|step| step.shape)), "two plans");
+        assert!(varying.shapes().eq(tree.steps.iter().map(Step::shape)), "two plans");
         tree.varying = varying;
         for step in &mut tree.steps {
-            let n = step.front_len;
+            let n = step.front_len();
             if step.small && tree.fixed + n <= KEPT_IN_ALL {
-                step.fixed = tree.fixed;
+                step.fixed = fours(tree.fixed);
                 tree.fixed += n;
+            }
+            if step.fixed != NONE || !step.small {
+                step.sign = fours(tree.signs);
+                tree.signs += step.border_at();
             }
         }
         tree
@@ -83,10 +170,20 @@ impl Tree {
         self.fixed
     }
 
-    /// The fixed entries of a front, if they are kept beside its panel.
-    pub fn fixed_of(&self, front: usize) -> Option<Range<usize>> {
+    /// Numbers of signs that are kept.
+    pub fn signs(&self) -> usize {
+        self.signs
+    }
+
+    /// Shape of a front, and where its fixed entries are written.
+    pub fn place_of(&self, front: usize) -> (Shape, Written) {
         let step = &self.steps[front];
-        (step.fixed != usize::MAX).then(|| step.fixed..step.fixed + step.front_len)
+        let written = match (step.fixed(), step.sign()) {
+            (Some(fixed), Some(sign)) => Written::Beside(fixed..fixed + step.front_len(), sign),
+            (None, Some(sign)) => Written::InPanel(step.panel(), sign),
+            _ => Written::InWorkSpace,
+        };
+        (step.shape(), written)
     }
 
     /// What varies from one factorization to the next.
@@ -103,7 +200,6 @@ impl Tree {
         let mut tree = Self {
             panels: plan.panels,
             updates: plan.updates,
-            pivots: plan.pivots,
             locals: plan.locals,
             scratch: plan.scratch,
             ..Self::default()
@@ -111,17 +207,16 @@ impl Tree {
         for (f, front) in plan.fronts.iter().enumerate().filter(|(f, _)| wanted(*f)) {
             let shape = front.shape;
             assert!(front.panel + shape.panel_len() <= tree.panels, "front without a panel");
-            assert!(front.pivot + shape.border_at() <= tree.pivots, "front without pivots");
             assert!(front.local + shape.ld() <= tree.locals, "front without a local vector");
             assert!(front.update + shape.update_len() <= tree.updates, "front without an update matrix");
             assert!(shape.scratch_len() <= tree.scratch, "front without work space");
             let begin = tree.runs.len();
-            let (mut parent, mut straight) = (usize::MAX, usize::MAX);
+            let (mut parent, mut straight) = (NONE, NONE);
             if front.parent != NONE {
                 assert!(front.parent as usize > f, "parent before child");
                 let above = &plan.fronts[front.parent as usize];
-                parent = above.local;
-                assert!(parent >= front.local + shape.ld(), "local vectors overlap");
+                parent = above.local as u32;
+                assert!(above.local >= front.local + shape.ld(), "local vectors overlap");
                 assert!(above.update >= front.update + shape.update_len(), "update matrices overlap");
                 for run in plan.runs(front) {
                     assert!((run.child + run.rows) as usize <= shape.border, "run outside of its child");
@@ -143,11 +238,11 @@ impl Tree {
                         _ => false,
                     };
                     if together && usual {
-                        straight = at;
+                        straight = run.parent;
                     }
                 }
             }
-            let runs = (begin, tree.runs.len());
+            let runs = (begin as u32, tree.runs.len() as u32);
             let children = plan.children(front);
             assert!(
                 children.iter().all(|&c| plan.fronts[c as usize].parent == f as u32),
@@ -156,25 +251,51 @@ impl Tree {
             let first = tree.children.len();
             tree.children.extend_from_slice(children);
             tree.steps.push(Step {
-                shape,
-                panel: front.panel,
-                pivot: front.pivot,
-                local: front.local,
+                pivots: shape.pivots as u32,
+                border: shape.border as u32,
+                border_at: shape.border_at() as u32,
+                ld: shape.ld() as u32,
+                local: front.local as u32,
                 parent,
-                runs,
-                update: front.update,
-                children: (first, tree.children.len()),
                 straight,
-                fixed: usize::MAX,
-                border_at: shape.border_at(),
-                ld: shape.ld(),
-                front_len: shape.front_len(),
+                panel: fours(front.panel),
+                update: fours(front.update),
+                fixed: NONE,
+                sign: NONE,
+                runs,
+                children: (first as u32, tree.children.len() as u32),
                 small: shape.is_small(),
-                update_len: shape.update_len(),
             });
         }
+        assert!(tree.locals < NONE as usize, "local vectors beyond 32 bits");
         tree
     }
+
+    /// The stretches of a front's border in its parent.
+    ///
+    /// # Safety
+    /// The step is of this tree.
+    #[inline(always)]
+    pub(super) unsafe fn runs_of(&self, step: &Step) -> &[Run] {
+        // SAFETY: made so in `part`.
+        unsafe { self.runs.get_unchecked(step.runs.0 as usize..step.runs.1 as usize) }
+    }
+
+    /// The children of a front.
+    ///
+    /// # Safety
+    /// The step is of this tree.
+    #[inline(always)]
+    pub(super) unsafe fn children_of(&self, step: &Step) -> &[u32] {
+        // SAFETY: made so in `part`.
+        unsafe { self.children.get_unchecked(step.children.0 as usize..step.children.1 as usize) }
+    }
+}
+
+/// An offset in fours: a multiple of four, below 2³⁴.
+fn fours(offset: usize) -> u32 {
+    assert!(offset.is_multiple_of(4) && offset / 4 < NONE as usize, "storage beyond 128 gigabytes");
+    (offset / 4) as u32
 }
 
 /// Forward substitution from the leaves to the roots; borders are passed up by adding. Fronts without pivots are
@@ -193,27 +314,27 @@ pub fn forward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
 ///
 /// # Panics
 /// If a slice is shorter than the plan asks for.
-pub fn backward_tree(isa: Isa, tree: &Tree, panels: &[f64], inverse_d: &[f64], x: &mut [f64]) {
-    assert!(panels.len() >= tree.panels && inverse_d.len() >= tree.pivots && x.len() >= tree.locals);
-    let (panels, inverse_d, x) = (panels.as_ptr(), inverse_d.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, backward_tree_kernel(tree: &Tree, panels: *const f64, inverse_d: *const f64, x: *mut f64));
+pub fn backward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
+    assert!(panels.len() >= tree.panels && x.len() >= tree.locals);
+    let (panels, x) = (panels.as_ptr(), x.as_mut_ptr());
+    dispatch!(isa, backward_tree_kernel(tree: &Tree, panels: *const f64, x: *mut f64));
 }
 
 #[inline(always)]
 unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
     for step in &tree.steps {
-        if step.shape.pivots == 0 {
+        if step.pivots == 0 {
             continue;
         }
         // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
         unsafe {
-            let own = x.add(step.local);
-            let (shape, panel) = (step.shape, panels.add(step.panel));
+            let own = x.add(step.local());
+            let (shape, panel) = (step.shape(), panels.add(step.panel()));
             specialise!(S, shape, forward_kernel::<S>(shape, panel, own));
-            let border = own.add(step.border_at);
-            if step.straight != usize::MAX {
-                let to = x.add(step.parent + step.straight);
-                match (step.straight % 4, step.shape.border) {
+            let border = own.add(step.border_at());
+            if let Some(straight) = step.straight() {
+                let to = x.add(step.parent() + straight);
+                match (straight % 4, step.border) {
                     (0, n) => {
                         add_four(S::load(border), to);
                         if n >= 8 {
@@ -227,8 +348,8 @@ unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut
                 }
                 continue;
             }
-            for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
-                let to = x.add(step.parent + run.parent as usize);
+            for run in tree.runs_of(step) {
+                let to = x.add(step.parent() + run.parent as usize);
                 add_run::<S>(border.add(run.child as usize), to, run.rows as usize);
             }
         }
@@ -236,23 +357,18 @@ unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut
 }
 
 #[inline(always)]
-unsafe fn backward_tree_kernel<S: Lanes>(
-    tree: &Tree,
-    panels: *const f64,
-    inverse_d: *const f64,
-    x: *mut f64,
-) {
+unsafe fn backward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
     for step in tree.steps.iter().rev() {
-        if step.shape.pivots == 0 {
+        if step.pivots == 0 {
             continue;
         }
         // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
         unsafe {
-            let own = x.add(step.local);
-            let border = own.add(step.border_at);
-            if step.straight != usize::MAX {
-                let from = x.add(step.parent + step.straight);
-                match (step.straight % 4, step.shape.border) {
+            let own = x.add(step.local());
+            let border = own.add(step.border_at());
+            if let Some(straight) = step.straight() {
+                let from = x.add(step.parent() + straight);
+                match (straight % 4, step.border) {
                     (0, n) => {
                         S::load(from).store(border);
                         if n >= 8 {
@@ -266,13 +382,13 @@ unsafe fn backward_tree_kernel<S: Lanes>(
                     _ => S::load(from.sub(2)).between(S::load(from.add(2))).store(border),
                 }
             } else {
-                for run in tree.runs.get_unchecked(step.runs.0..step.runs.1) {
-                    let from = x.add(step.parent + run.parent as usize);
+                for run in tree.runs_of(step) {
+                    let from = x.add(step.parent() + run.parent as usize);
                     copy_run::<S>(from, border.add(run.child as usize), run.rows as usize);
                 }
             }
-            let (shape, panel, inverse) = (step.shape, panels.add(step.panel), inverse_d.add(step.pivot));
-            specialise!(S, shape, backward_kernel::<S>(shape, panel, inverse, own));
+            let (shape, panel) = (step.shape(), panels.add(step.panel()));
+            specialise!(S, shape, backward_kernel::<S>(shape, panel, own));
         }
     }
 }

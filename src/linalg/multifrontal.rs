@@ -5,7 +5,7 @@
 //! own storage only and reads its children's; the result does not depend on who computes it when.
 
 use super::aligned::Aligned;
-use super::kernels::{self, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying};
+use super::kernels::{self, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
 use super::symbolic::{NONE, Symbolic};
 
 /// Writes the entries of fronts that stay as they are until everything is factored anew.
@@ -43,7 +43,6 @@ pub struct Multifrontal {
     panels: Aligned,
     updates: Aligned,
     sign: Aligned,
-    inverse_d: Aligned,
     scratch: Aligned,
     dirty: Vec<bool>,
     /// Fixed entries of small panels, and whether they are known; they never are of large ones.
@@ -72,9 +71,6 @@ impl Multifrontal {
         self.batch.reserve(symbolic.fronts.len());
         self.panels.grow(symbolic.panels);
         self.updates.grow(symbolic.updates);
-        self.sign.grow(symbolic.pivots);
-        // Padding is read by the kernels: no number of an old plan may stay there.
-        self.inverse_d.reset(symbolic.pivots);
         self.scratch.grow(symbolic.scratch);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
@@ -84,6 +80,7 @@ impl Multifrontal {
         self.above.extend(symbolic.fronts.iter().map(|front| (front.parent, front.shape.flops())));
         self.tree = Tree::new(&symbolic, varying);
         self.fixed.grow(self.tree.fixed());
+        self.sign.grow(self.tree.signs());
         self.symbolic = symbolic;
     }
 
@@ -131,21 +128,20 @@ impl Multifrontal {
     /// Assembles the fixed entries of a front and puts it into the batch. Where they are not kept beside it, it is eliminated at once, in
     /// the cache: in its panel, or in the work space if it is small.
     fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> u32 {
-        let (mut wrong, beside) = (0, self.tree.fixed_of(f));
-        self.known[f] = beside.is_some();
+        let (shape, written) = self.tree.place_of(f);
+        let n = shape.front_len();
+        let mut wrong = 0;
+        self.known[f] = matches!(written, Written::Beside(..));
         if !self.known[f] {
             wrong += self.factor_batch(numbers);
         }
-        let front = &self.symbolic.fronts[f];
-        let (shape, n) = (front.shape, front.shape.front_len());
-        let panel = match beside {
-            Some(range) => &mut self.fixed[range],
-            None if shape.is_small() => &mut self.scratch[..n],
-            None => &mut self.panels[front.panel..front.panel + n],
+        let (panel, sign) = match written {
+            Written::Beside(range, sign) => (&mut self.fixed[range], &mut self.sign[sign..]),
+            Written::InPanel(panel, sign) => (&mut self.panels[panel..panel + n], &mut self.sign[sign..]),
+            Written::InWorkSpace => self.scratch.split_at_mut(n),
         };
         panel.fill(0.0);
-        let sign = &mut self.sign[front.pivot..front.pivot + shape.pivots];
-        assembler.assemble(f, &mut FrontMut { shape, sign, panel });
+        assembler.assemble(f, &mut FrontMut { shape, sign: &mut sign[..shape.pivots], panel });
         self.batch.push(f as u32);
         if !self.known[f] {
             wrong += self.factor_batch(numbers);
@@ -157,8 +153,8 @@ impl Multifrontal {
         if self.batch.is_empty() {
             return 0;
         }
-        let Self { isa, tree, fixed, batch, panels, updates, sign, inverse_d, scratch, .. } = self;
-        let storage = Storage { panels, updates, sign, inverse_d, scratch };
+        let Self { isa, tree, fixed, batch, panels, updates, sign, scratch, .. } = self;
+        let storage = Storage { panels, updates, sign, scratch };
         let wrong = kernels::factor_fronts(*isa, tree, numbers, fixed, batch, storage);
         batch.clear();
         wrong
@@ -184,7 +180,7 @@ impl Multifrontal {
 
     /// Backward substitution in a part of the tree whose parents are all in it.
     pub fn backward_in(&self, part: &Tree, x: &mut [f64]) {
-        kernels::backward_tree(self.isa, part, &self.panels, &self.inverse_d, x);
+        kernels::backward_tree(self.isa, part, &self.panels, x);
     }
 
     /// The second half, with the interface unknowns as given (none = zero).
@@ -196,7 +192,7 @@ impl Multifrontal {
                 own[..given.len()].copy_from_slice(given);
             }
         }
-        kernels::backward_tree(self.isa, &self.tree, &self.panels, &self.inverse_d, x);
+        kernels::backward_tree(self.isa, &self.tree, &self.panels, x);
     }
 
     /// The interface part of local vectors, if there is an interface.

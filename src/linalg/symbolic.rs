@@ -36,8 +36,6 @@ pub struct Front {
     pub update: usize,
     /// Offset of the local vector.
     pub local: usize,
-    /// Offset of the pivots (signs, inverse pivots), padded like local rows.
-    pub pivot: usize,
     runs: (u32, u32),
     children: (u32, u32),
     pivots: (u32, u32),
@@ -70,8 +68,6 @@ pub struct Symbolic {
     pub updates: usize,
     /// Numbers in all local vectors.
     pub locals: usize,
-    /// Numbers of all pivots, padded.
-    pub pivots: usize,
     /// Most work space of a front.
     pub scratch: usize,
     runs: Vec<Run>,
@@ -141,7 +137,7 @@ impl Symbolic {
 
     /// Cuts the tree into independent subtrees of at most `flops` operations each, in order, as ranges of
     /// fronts; what is left is the top, to be done after all of them. The cut depends on the tree only. Panels,
-    /// updates, pivots and local vectors of a range are ranges too. Needs [`Layout::Subtrees`].
+    /// updates and local vectors of a range are ranges too. Needs [`Layout::Subtrees`].
     pub fn subtrees(&self, flops: u64) -> Vec<std::ops::Range<usize>> {
         let mut work: Vec<u64> = self.fronts.iter().map(|f| f.shape.flops()).collect();
         for (f, front) in self.fronts.iter().enumerate() {
@@ -521,11 +517,10 @@ impl Symbolic {
             let shape = self.fronts[f].shape;
             let front = &mut self.fronts[f];
             (front.panel, front.update) = (self.panels, self.updates);
-            (front.local, front.pivot) = (self.locals, self.pivots);
+            front.local = self.locals;
             self.panels += shape.panel_len();
             self.updates += shape.update_len();
             self.locals += shape.ld();
-            self.pivots += shape.border_at();
             self.scratch = self.scratch.max(shape.scratch_len());
             let parent = front.parent;
             if parent != NONE {

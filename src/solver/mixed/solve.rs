@@ -82,20 +82,19 @@ impl MixedSystem {
     pub fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
         let mut r_v = std::mem::take(&mut self.work.pivot_v);
         let mut r_lambda = std::mem::take(&mut self.work.pivot_lambda);
-        for (six, p) in r_v.chunks_exact_mut(6).zip(&problem.momentum) {
-            six.copy_from_slice(p);
-        }
         for (r, d) in r_lambda.iter_mut().zip(&problem.d) {
             *r = -d;
         }
         if self.any_tight {
+            r_v.copy_from_slice(problem.momentum.as_flattened());
             for_each_row(problem, |row, j, bodies| {
                 if !self.is_free(row) && lambda[row] != 0.0 {
                     add_scaled(j, bodies, lambda[row], &mut r_v, |body| 6 * body as usize);
                 }
             });
         }
-        self.solve(problem, &r_v, &r_lambda, v, lambda, refinements);
+        let momentum = if self.any_tight { &r_v[..] } else { problem.momentum.as_flattened() };
+        self.solve(problem, momentum, &r_lambda, v, lambda, refinements);
         self.work.pivot_v = r_v;
         self.work.pivot_lambda = r_lambda;
     }
