@@ -93,20 +93,31 @@ fn choose(
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
 }
 
+/// So many rows with bounds are few, whichever bodies they touch: pivoting decides them in a few substitutions.
+const FEW_ROWS: usize = 500;
+
+/// Share of the bodies that more rows may touch for an island to be left whole without asking what a cut costs. Up to a third, where
+/// eliminating the others pays on one thread, cutting pays more: the interior point decides them, on all threads.
+const FEW_BODIES: f64 = 0.2;
+
 /// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut?
 fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
-    let touched = &mut island.cut.touched;
+    let (touched, mut bounded) = (&mut island.cut.touched, 0);
     touched.clear();
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
         let own = block.row as usize..(block.row + block.rows) as usize;
-        if own.into_iter().any(|i| rows.lo[i].is_finite() || rows.hi[i].is_finite()) {
+        let with_bounds = own.filter(|&i| rows.lo[i].is_finite() || rows.hi[i].is_finite()).count();
+        if with_bounds > 0 {
             let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
             touched.extend(slots.iter().filter(|&&slot| bodies.is_dynamic(slot)));
         }
+        bounded += with_bounds;
     }
     touched.sort_unstable();
     touched.dedup();
-    condensed::pays(island.rows.len(), island.bodies.len(), touched.len())
+    let (n, few) = (island.bodies.len(), bounded <= FEW_ROWS);
+    let near = few || touched.len() as f64 <= FEW_BODIES * n as f64;
+    near && condensed::pays(island.rows.len(), n, touched.len())
 }
 
 /// The settings a grouping depends on, as numbers.

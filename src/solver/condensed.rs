@@ -90,11 +90,13 @@ impl Memory {
         pays(problem.rows(), problem.bodies(), touched)
     }
 
-    /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there.
+    /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there. `failed`:
+    /// did pivoting alone not arrive the last time?
     pub(super) fn decide(
         &mut self,
         whole: Whole<'_>,
         labels: &mut [Label],
+        failed: bool,
         settings: &Settings,
     ) -> SolveStats {
         let (mut engine, mut start) = (std::mem::take(&mut self.engine), std::mem::take(&mut self.start));
@@ -102,10 +104,13 @@ impl Memory {
         start.clear();
         start.extend(system.memory.rows.iter().map(|&row| labels[row as usize]));
         // A pivot has one substitution, an iteration of the interior point three, and few rows seldom go round in circles. So
-        // pivoting is tried anew every time, and violators may double on the way.
+        // violators may double on the way, unless that led nowhere the last time.
+        let pivoting = match failed {
+            true => Settings { warm_pivots: 5, ..*settings },
+            false => Settings { warm_pivots: 15, warm_progress: 2.0, ..*settings },
+        };
         engine.pivoting_failed = false;
-        let patient = Settings { warm_pivots: 15, warm_progress: 2.0, ..*settings };
-        let mut stats = engine.auto(&mut system, &start, &patient);
+        let mut stats = engine.auto(&mut system, &start, &pivoting);
         for (&row, label) in system.memory.rows.iter().zip(&engine.best.labels) {
             labels[row as usize] = *label;
         }

@@ -108,8 +108,8 @@ impl<L: LinearSystem> Solver<L> {
         if gradients.is_none() || open {
             let mut condensed = None;
             if self.method == Method::Auto {
-                condensed =
-                    system.decide_condensed(&mut self.condensed, &mut solution.labels, &self.settings);
+                let (memory, failed) = (&mut self.condensed, self.engine.pivoting_failed);
+                condensed = system.decide_condensed(memory, &mut solution.labels, failed, &self.settings);
                 self.condenses = condensed.is_some();
             }
             // What was decided there is to be confirmed, whatever became of the last attempt.

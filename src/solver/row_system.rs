@@ -139,6 +139,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         &mut self,
         condensed: &mut condensed::Memory,
         labels: &mut [Label],
+        failed: bool,
         settings: &Settings,
     ) -> Option<SolveStats> {
         if self.memory.mixed.as_one().is_none() || !condensed.pays(self.problem) {
@@ -147,7 +148,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.load();
         let Memory { mixed, hi, b, diagonal, floor, factorizations, .. } = &mut *self.memory;
         let whole = Whole { problem: self.problem, mixed: mixed.as_one()?, hi, b, diagonal, floor };
-        let stats = condensed.decide(whole, labels, settings);
+        let stats = condensed.decide(whole, labels, failed, settings);
         *factorizations += stats.factorizations;
         Some(stats)
     }
