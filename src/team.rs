@@ -239,7 +239,10 @@ mod tests {
         let team = Team::default();
         team.gather(2);
         std::thread::scope(|scope| {
-            scope.spawn(|| while std::panic::catch_unwind(|| team.help(1)).is_err() {});
+            scope.spawn(|| {
+                let help = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1)));
+                while help().is_err() {}
+            });
             let mut items = [0; 8];
             let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 team.for_each(&mut items, |k, _| assert!(k != 5, "as intended"));
