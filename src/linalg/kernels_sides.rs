@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
-use super::kernels_fronts::{Group, Numbers, clear};
+use super::kernels_fronts::{Group, Numbers};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
 
 /// Where unknowns are among the local vectors. Can only be made by [`Sides::new`], which checks it.
@@ -164,7 +164,7 @@ unsafe fn fill_kernel<S: Lanes>(
     unsafe {
         for stretch in sides.stretches() {
             // What begins in the stretch before and ends here is written whole.
-            clear::<S>(x.add(stretch.begin), stretch.end - stretch.begin);
+            std::ptr::write_bytes(x.add(stretch.begin), 0, stretch.end - stretch.begin);
             for &(body, at) in stretch.bodies {
                 copy_six::<S>(r_v.add(6 * body as usize), x.add(at as usize));
             }

@@ -56,9 +56,8 @@ impl Step {
     }
 
     #[inline(always)]
-    pub(super) fn update_len(&self) -> usize {
-        let ldu = (self.ld - self.border_at) as usize;
-        ldu * ldu
+    pub(super) fn ldu(&self) -> usize {
+        (self.ld - self.border_at) as usize
     }
 
     /// Is it assembled in work space?
