@@ -2,7 +2,8 @@
 //!
 //! One source, two instruction sets: the kernels are written once over `Lanes` and compiled for plain Rust
 //! (multiply, then add: the same bits on every machine) and for AVX2 with fused multiply–add (chosen at run
-//! time). Everything is column-major; leading dimensions are multiples of four and padding rows are zero,
+//! time). Where the machine has AVX-512, the inner loops of fronts that are not small take eight rows at once; every number is made
+//! of the same operations in the same order, so the bits are those of AVX2. Everything is column-major; leading dimensions are multiples of four and padding rows are zero,
 //! so no kernel has a remainder loop. What lies above the diagonal of a panel is scratch.
 //!
 //! A panel holds unit-lower L of A = L D Lᵀ, with D⁻¹ on its diagonal; `w` holds L D, which is the other factor of every update.
@@ -19,10 +20,15 @@ pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::kernels_avx2::multiply_wide;
 use super::kernels_fronts::copy;
+#[cfg(target_arch = "x86_64")]
+use super::kernels_lanes::Set;
 use super::kernels_lanes::{Lanes, dispatch};
-use super::kernels_large::factor_in_panels;
+use super::kernels_large::{ROWS, factor_in_panels};
 pub(super) use super::kernels_substitute::{backward_kernel, forward_kernel};
+use super::kernels_tiles::multiply_kernel;
 
 /// The shape of a front: `pivots` columns are eliminated, `border` rows are updated.
 ///
@@ -77,7 +83,7 @@ impl Shape {
 
     /// Numbers of work space the factorization needs.
     pub fn scratch_len(self) -> usize {
-        let packed = if self.is_large() { PANEL * (self.ld() + 12) } else { 0 };
+        let packed = if self.is_large() { PANEL * (self.ld() + ROWS) } else { 0 };
         // Behind a small front there may be its signs.
         self.front_len() + self.border_at() + packed
     }
@@ -160,7 +166,7 @@ pub fn factor_front(
     );
     let (panel, update, w) = (panel.as_mut_ptr(), update.as_mut_ptr(), w.as_mut_ptr());
     let sign = sign.as_ptr();
-    dispatch!(isa, factor_assembled(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64) -> u32)
+    dispatch!(isa, factor_assembled(isa: Isa, shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64) -> u32)
 }
 
 /// Forward substitution: pivots of `x` become L⁻¹ x, the border of `x` loses L x.
@@ -192,86 +198,12 @@ pub fn multiply_subtract(isa: Isa, (m, n, k): (usize, usize, usize), a: &[f64], 
     assert!(m.is_multiple_of(4) && n.is_multiple_of(4));
     assert!(a.len() >= m * k && b.len() >= n * k && c.len() >= m * n);
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+    #[cfg(target_arch = "x86_64")]
+    if isa.set() == Set::Avx512 {
+        // SAFETY: lengths were checked; the set exists only where detection found it.
+        return unsafe { multiply_wide(m, n, k, a, b, c) };
+    }
     dispatch!(isa, multiply_kernel(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64));
-}
-
-/// One tile in registers: c (4V × W) −= a (4V × k) bᵀ (W × k). If `PACKED`, a is of a packed panel: every four columns have four
-/// rows less than those before.
-#[inline(always)]
-pub(super) unsafe fn tile<S: Lanes, const V: usize, const W: usize, const PACKED: bool>(
-    c: *mut f64,
-    ldc: usize,
-    mut a: *const f64,
-    mut lda: usize,
-    mut b: *const f64,
-    ldb: usize,
-    k: usize,
-) {
-    // SAFETY: the caller vouches for 4V rows and W columns at every pointer.
-    unsafe {
-        let mut sum = [[S::splat(0.0); V]; W];
-        macro_rules! columns {
-            ($n:expr) => {
-                for _ in 0..$n {
-                    let mut column = [S::splat(0.0); V];
-                    for v in 0..V {
-                        column[v] = S::load(a.add(4 * v));
-                    }
-                    for q in 0..W {
-                        let scale = S::splat(*b.add(q));
-                        for v in 0..V {
-                            sum[q][v] = sum[q][v].add_mul(column[v], scale);
-                        }
-                    }
-                    a = a.add(lda);
-                    b = b.add(ldb);
-                }
-            };
-        }
-        if PACKED {
-            for _ in 0..k / 4 {
-                columns!(4);
-                lda -= 4;
-                a = a.sub(4);
-            }
-            columns!(k % 4);
-        } else {
-            columns!(k);
-        }
-        for q in 0..W {
-            for v in 0..V {
-                let p = c.add(q * ldc + 4 * v);
-                S::load(p).sub(sum[q][v]).store(p);
-            }
-        }
-    }
-}
-
-/// `rows` (a multiple of four) rows of tiles, W columns wide.
-#[inline(always)]
-pub(super) unsafe fn strip<S: Lanes, const W: usize, const PACKED: bool>(
-    rows: usize,
-    c: *mut f64,
-    ldc: usize,
-    a: *const f64,
-    lda: usize,
-    b: *const f64,
-    ldb: usize,
-    k: usize,
-) {
-    // SAFETY: as for `tile`; the tiles partition the rows.
-    unsafe {
-        let mut r = 0;
-        while r + 12 <= rows {
-            tile::<S, 3, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k);
-            r += 12;
-        }
-        match rows - r {
-            8 => tile::<S, 2, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
-            4 => tile::<S, 1, W, PACKED>(c.add(r), ldc, a.add(r), lda, b, ldb, k),
-            _ => {}
-        }
-    }
 }
 
 /// Eliminates W columns from `j` (a multiple of four): update by the columns from `first` on, 4 × 4 block, rows below. If `PACKED`,
@@ -296,7 +228,7 @@ unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
         };
         if j > first {
             let (a, b) = (panel.add(j + first * ld), w.add(j + first * ld));
-            strip::<S, W, PACKED>(ld - j, front.add(j + j * ld), ld, a, ld, b, ld, j - first);
+            S::strip::<W, PACKED>(ld - j, front.add(j + j * ld), ld, a, ld, b, ld, j - first);
         }
         let mut wrong = 0;
         let mut inverse = [S::splat(0.0); 4];
@@ -369,7 +301,7 @@ unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
             // The unit diagonal need not be kept: 1/D is there.
             l[c].pick(inverse[c], c).store(own.add(c * lead));
         }
-        let mut factor = [[S::splat(0.0); W]; W];
+        let mut factor = [[S::splat(0.0); 4]; 4];
         for c in 0..W {
             for q in 0..c {
                 factor[c][q] = scaled[q].broadcast(c);
@@ -382,22 +314,45 @@ unsafe fn column_block<S: Lanes, const W: usize, const PACKED: bool>(
                 *own.add(c + q * lead) = lower[q];
             }
         }
-        let mut r = j + 4;
-        while r < ld {
-            let mut l = [S::splat(0.0); W];
-            for c in 0..W {
-                let at = r + (j + c) * ld;
-                let mut column = S::load(front.add(at));
-                for q in 0..c {
-                    column = column.sub_mul(l[q], factor[c][q]);
-                }
-                l[c] = column.mul(inverse[c]);
-                column.store(w.add(at));
-                l[c].store(own.add(c * lead + r - j));
-            }
-            r += 4;
-        }
+        let below =
+            Below { from: front.add(j * ld), ld, w: w.add(j * ld), l: own.sub(j), lead, first: j + 4 };
+        S::rows_below::<W>(&below, &inverse, &factor);
         wrong
+    }
+}
+
+/// The rows below the block of W columns that is being eliminated, from `first` on.
+pub(super) struct Below {
+    /// Row 0 of the block's first column: as assembled, of L D, of L (which has a stride of its own).
+    pub(super) from: *const f64,
+    pub(super) w: *mut f64,
+    pub(super) l: *mut f64,
+    pub(super) ld: usize,
+    pub(super) lead: usize,
+    pub(super) first: usize,
+}
+
+impl Below {
+    /// Eliminates them four at a time.
+    #[inline(always)]
+    pub(super) unsafe fn in_fours<S: Lanes, const W: usize>(&self, inverse: &[S; 4], factor: &[[S; 4]; 4]) {
+        let mut r = self.first;
+        // SAFETY: rows up to `ld` exist in every column, which is a multiple of four.
+        unsafe {
+            while r < self.ld {
+                let mut l = [S::splat(0.0); W];
+                for c in 0..W {
+                    let mut column = S::load(self.from.add(r + c * self.ld));
+                    for q in 0..c {
+                        column = column.sub_mul(l[q], factor[c][q]);
+                    }
+                    l[c] = column.mul(inverse[c]);
+                    column.store(self.w.add(r + c * self.ld));
+                    l[c].store(self.l.add(r + c * self.lead));
+                }
+                r += 4;
+            }
+        }
     }
 }
 
@@ -434,6 +389,7 @@ fn replace_pivot(d: f64, sign: f64) -> (f64, u32) {
 /// Factors a front that is in `panel`.
 #[inline(always)]
 unsafe fn factor_assembled<S: Lanes>(
+    isa: Isa,
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -445,13 +401,14 @@ unsafe fn factor_assembled<S: Lanes>(
         if shape.is_small() {
             copy::<S>(w, shape.front_len(), panel);
         }
-        factor_kernel::<S>(shape, panel, update, w, sign)
+        factor_kernel::<S>(isa, shape, panel, update, w, sign)
     }
 }
 
 /// Factors a front that is in `w` if it is small, else in `panel`.
 #[inline(always)]
 pub(super) unsafe fn factor_kernel<S: Lanes>(
+    isa: Isa,
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -471,7 +428,7 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
             };
         }
         usual_shapes!(fixed);
-        S::factor_any(shape, panel, update, w, sign)
+        S::factor_any(isa, shape, panel, update, w, sign)
     }
 }
 
@@ -511,7 +468,7 @@ unsafe fn factor_in_cache<S: Lanes, const PACKED: bool>(
         let mut j = 0;
         while j < ldu {
             let (a, b) = (panel.add(border + j), w.add(border + j));
-            strip::<S, 4, PACKED>(ldu - j, update.add(j + j * ldu), ldu, a, ld, b, ld, n);
+            S::strip::<4, PACKED>(ldu - j, update.add(j + j * ldu), ldu, a, ld, b, ld, n);
             j += 4;
         }
         wrong
@@ -571,7 +528,7 @@ unsafe fn border_columns<S: Lanes, const PIVOTS: usize, const BORDER: usize>(
     // SAFETY: as for `factor_kernel`; j < BORDER, a multiple of four.
     unsafe {
         let (a, b) = (panel.add(border + j), w.add(border + j));
-        strip::<S, 4, true>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
+        S::strip::<4, true>(BORDER - j, update.add(j + j * BORDER), BORDER, a, ld, b, ld, PIVOTS);
     }
 }
 
@@ -616,17 +573,5 @@ pub(super) unsafe fn factor_columns<S: Lanes, const PACKED: bool>(
             j += 4;
         }
         wrong + last_columns::<S, PACKED>(first, j, end, ld, panel, w, sign)
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply_kernel<S: Lanes>(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64) {
-    // SAFETY: m and n are multiples of four; the slices were checked.
-    unsafe {
-        let mut j = 0;
-        while j < n {
-            strip::<S, 4, false>(m, c.add(j * m), m, a, m, b.add(j), n, k);
-            j += 4;
-        }
     }
 }

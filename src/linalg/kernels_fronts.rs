@@ -188,6 +188,7 @@ pub fn factor_fronts(
     let count = varying.shapes.len().min(tree.steps.len());
     assert!(fronts.iter().all(|&f| (f as usize) < count), "a front that is not there");
     let job = Job {
+        isa,
         tree,
         varying,
         jacobian: numbers.jacobian.as_ptr(),
@@ -205,6 +206,7 @@ pub fn factor_fronts(
 /// Checked plans and pointers to as many numbers as they ask for.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
+    isa: Isa,
     tree: &'a Tree,
     varying: &'a Varying,
     jacobian: *const f64,
@@ -249,7 +251,7 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
                     None => S::extend_add(tree.runs_of(child), child.shape(), from, shape, front, update),
                 }
             }
-            wrong += factor_kernel::<S>(shape, panel, update, job.scratch, sign);
+            wrong += factor_kernel::<S>(job.isa, shape, panel, update, job.scratch, sign);
         }
     }
     wrong

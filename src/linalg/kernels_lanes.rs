@@ -1,10 +1,16 @@
-//! Four lanes of arithmetic, plain and in AVX2, and the choice between them.
+//! Four lanes of arithmetic, plain and in AVX2, eight where AVX-512 pays, and the choice between them.
 
 // The only door to the instruction sets; see `kernels` for what it buys.
 #![allow(unsafe_code)]
+// A matrix in a kernel is a pointer and a stride.
+#![allow(clippy::too_many_arguments)]
 
-use super::kernels::{Shape, factor_any_shape, factor_written_out};
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::kernels_avx2::Avx2;
+
+use super::kernels::{Below, Shape, factor_any_shape, factor_written_out};
 use super::kernels_fronts::{Group, Job, fold_group};
+use super::kernels_tiles::strip_in_fours;
 use super::kernels_tree::extend_add_kernel;
 use super::symbolic::Run;
 
@@ -28,6 +34,9 @@ pub(super) enum Set {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// As AVX2, and eight lanes at once in the elimination of fronts that are not small: the same bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Isa {
@@ -38,10 +47,21 @@ impl Isa {
             && std::is_x86_feature_detected!("avx2")
             && std::is_x86_feature_detected!("fma")
         {
-            return Self(Set::Avx2);
+            let wide = std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vl");
+            return Self(if wide { Set::Avx512 } else { Set::Avx2 });
         }
         let _ = kernels;
         Self(Set::Plain)
+    }
+
+    /// The same bits without AVX-512, if that is what this is: for tests of just that.
+    #[cfg(test)]
+    pub(super) fn narrower(self) -> Option<Self> {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => Some(Self(Set::Avx2)),
+            _ => None,
+        }
     }
 
     pub(super) fn set(self) -> Set {
@@ -54,6 +74,8 @@ impl Isa {
             Set::Plain => "plain",
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => "avx2+fma",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => "avx512",
         }
     }
 }
@@ -89,6 +111,29 @@ pub fn wide<R>(f: impl FnOnce() -> R) -> R {
 pub(super) trait Lanes: Copy {
     /// Is the arithmetic so fast that strides and loops show beside it?
     const FAST: bool;
+    /// Rows of L that a large front packs together.
+    const ROWS: usize = 12;
+    /// c (rows × W) −= a (rows × k) bᵀ (W × k), rows a multiple of four. If `PACKED`, a is of a packed panel.
+    #[inline(always)]
+    unsafe fn strip<const W: usize, const PACKED: bool>(
+        rows: usize,
+        c: *mut f64,
+        ldc: usize,
+        a: *const f64,
+        lda: usize,
+        b: *const f64,
+        ldb: usize,
+        k: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { strip_in_fours::<Self, W, PACKED>(rows, c, ldc, a, lda, b, ldb, k) }
+    }
+    /// Eliminates the rows below a block of W columns, given 1/D and L D of the block, each in all lanes.
+    #[inline(always)]
+    unsafe fn rows_below<const W: usize>(below: &Below, inverse: &[Self; 4], factor: &[[Self; 4]; 4]) {
+        // SAFETY: the caller's promise.
+        unsafe { below.in_fours::<Self, W>(inverse, factor) }
+    }
     /// Factors a front of a usual shape in a function of its own, where no pointer has to give way to those of the loop around it.
     unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
         panel: *mut f64,
@@ -98,6 +143,7 @@ pub(super) trait Lanes: Copy {
     ) -> u32;
     /// Factors a front of any other shape, apart for the same reason.
     unsafe fn factor_any(
+        isa: Isa,
         shape: Shape,
         panel: *mut f64,
         update: *mut f64,
@@ -166,6 +212,7 @@ impl Lanes for Plain {
         unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign) }
     }
     unsafe fn factor_any(
+        _: Isa,
         shape: Shape,
         panel: *mut f64,
         update: *mut f64,
@@ -282,232 +329,7 @@ impl Lanes for Plain {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-pub(super) mod avx2 {
-    use super::{
-        Group, Job, Lanes, Run, Shape, extend_add_kernel, factor_any_shape, factor_written_out, fold_group,
-    };
-    use std::arch::x86_64::*;
-
-    #[derive(Clone, Copy)]
-    pub struct Avx2(__m256d);
-
-    // SAFETY of every block below: the kernels that use `Avx2` are entered only through functions that
-    // enable avx2 and fma after `Isa::detect` found them; pointers are the callers' promise.
-    impl Lanes for Avx2 {
-        const FAST: bool = true;
-        #[inline(always)]
-        unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
-            panel: *mut f64,
-            update: *mut f64,
-            w: *mut f64,
-            sign: *const f64,
-        ) -> u32 {
-            #[target_feature(enable = "avx2,fma")]
-            #[inline(never)]
-            unsafe fn apart<const PIVOTS: usize, const BORDER: usize>(
-                panel: *mut f64,
-                update: *mut f64,
-                w: *mut f64,
-                sign: *const f64,
-            ) -> u32 {
-                // SAFETY: the caller's promise.
-                unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign) }
-            }
-            // SAFETY: see above.
-            unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign) }
-        }
-        #[inline(always)]
-        unsafe fn factor_any(
-            shape: Shape,
-            panel: *mut f64,
-            update: *mut f64,
-            w: *mut f64,
-            sign: *const f64,
-        ) -> u32 {
-            #[target_feature(enable = "avx2,fma")]
-            #[inline(never)]
-            unsafe fn apart(
-                shape: Shape,
-                panel: *mut f64,
-                update: *mut f64,
-                w: *mut f64,
-                sign: *const f64,
-            ) -> u32 {
-                // SAFETY: the caller's promise.
-                unsafe { factor_any_shape::<Avx2>(shape, panel, update, w, sign) }
-            }
-            // SAFETY: see above.
-            unsafe { apart(shape, panel, update, w, sign) }
-        }
-        #[inline(always)]
-        unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
-            #[target_feature(enable = "avx2,fma")]
-            #[inline(never)]
-            unsafe fn apart(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
-                // SAFETY: the caller's promise.
-                unsafe { fold_group::<Avx2, 0>(job, group, shape, panel, update) }
-            }
-            // SAFETY: see above.
-            unsafe { apart(job, group, shape, panel, update) }
-        }
-        #[inline(always)]
-        unsafe fn extend_add(
-            runs: &[Run],
-            child: Shape,
-            from: *const f64,
-            parent: Shape,
-            panel: *mut f64,
-            update: *mut f64,
-        ) {
-            #[target_feature(enable = "avx2,fma")]
-            #[inline(never)]
-            unsafe fn apart(
-                runs: &[Run],
-                child: Shape,
-                from: *const f64,
-                parent: Shape,
-                panel: *mut f64,
-                update: *mut f64,
-            ) {
-                // SAFETY: the caller's promise.
-                unsafe { extend_add_kernel::<Avx2>(runs, child, from, parent, panel, update) }
-            }
-            // SAFETY: see above.
-            unsafe { apart(runs, child, from, parent, panel, update) }
-        }
-        #[inline(always)]
-        unsafe fn splat(x: f64) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_set1_pd(x) })
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_loadu_pd(p) })
-        }
-        #[inline(always)]
-        unsafe fn store(self, p: *mut f64) {
-            // SAFETY: see above.
-            unsafe { _mm256_storeu_pd(p, self.0) }
-        }
-        #[inline(always)]
-        unsafe fn mul(self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_mul_pd(self.0, b.0) })
-        }
-        #[inline(always)]
-        unsafe fn sub(self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_sub_pd(self.0, b.0) })
-        }
-        #[inline(always)]
-        unsafe fn add_mul(self, a: Self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_fmadd_pd(a.0, b.0, self.0) })
-        }
-        #[inline(always)]
-        unsafe fn sub_mul(self, a: Self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_fnmadd_pd(a.0, b.0, self.0) })
-        }
-        #[inline(always)]
-        unsafe fn lanes(self) -> [f64; 4] {
-            // SAFETY: both are four numbers.
-            unsafe { std::mem::transmute(self.0) }
-        }
-        #[inline(always)]
-        unsafe fn broadcast(self, lane: usize) -> Self {
-            // SAFETY: see above. `lane` is a constant wherever this is inlined.
-            unsafe {
-                Self(match lane {
-                    0 => _mm256_permute4x64_pd::<0x00>(self.0),
-                    1 => _mm256_permute4x64_pd::<0x55>(self.0),
-                    2 => _mm256_permute4x64_pd::<0xaa>(self.0),
-                    _ => _mm256_permute4x64_pd::<0xff>(self.0),
-                })
-            }
-        }
-        #[inline(always)]
-        unsafe fn pick(self, other: Self, lane: usize) -> Self {
-            // SAFETY: see above. `lane` is a constant wherever this is inlined.
-            unsafe {
-                Self(match lane {
-                    0 => _mm256_blend_pd::<1>(self.0, other.0),
-                    1 => _mm256_blend_pd::<2>(self.0, other.0),
-                    2 => _mm256_blend_pd::<4>(self.0, other.0),
-                    _ => _mm256_blend_pd::<8>(self.0, other.0),
-                })
-            }
-        }
-        #[inline(always)]
-        unsafe fn invert(self) -> Self {
-            // SAFETY: see above.
-            unsafe { Self(_mm256_div_pd(_mm256_set1_pd(1.0), self.0)) }
-        }
-        #[inline(always)]
-        unsafe fn div(self, b: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { Self(_mm256_div_pd(self.0, b.0)) }
-        }
-        #[inline(always)]
-        unsafe fn add(self, b: Self) -> Self {
-            // SAFETY: see above.
-            Self(unsafe { _mm256_add_pd(self.0, b.0) })
-        }
-        #[inline(always)]
-        unsafe fn differs(self, b: Self) -> u32 {
-            // SAFETY: see above. Not a number differs from everything.
-            unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(self.0, b.0)) as u32 }
-        }
-        #[inline(always)]
-        unsafe fn where_not_zero(self, b: Self) -> Self {
-            // SAFETY: see above.
-            unsafe {
-                let there = _mm256_cmp_pd::<_CMP_NEQ_UQ>(b.0, _mm256_setzero_pd());
-                Self(_mm256_and_pd(self.0, there))
-            }
-        }
-        #[inline(always)]
-        unsafe fn upper_down(self) -> Self {
-            // SAFETY: see above.
-            unsafe { Self(_mm256_permute2f128_pd::<0x81>(self.0, self.0)) }
-        }
-        #[inline(always)]
-        unsafe fn lower_up(self) -> Self {
-            // SAFETY: see above.
-            unsafe { Self(_mm256_insertf128_pd::<1>(_mm256_setzero_pd(), _mm256_castpd256_pd128(self.0))) }
-        }
-        #[inline(always)]
-        unsafe fn between(self, b: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { Self(_mm256_permute2f128_pd::<0x21>(self.0, b.0)) }
-        }
-        #[inline(always)]
-        unsafe fn sums(v: [Self; 4]) -> Self {
-            // SAFETY: see above. Two horizontal adds, then the halves are crossed and added.
-            unsafe {
-                let a = _mm256_hadd_pd(v[0].0, v[1].0);
-                let b = _mm256_hadd_pd(v[2].0, v[3].0);
-                let low = _mm256_blend_pd::<0b1100>(a, b);
-                let high = _mm256_permute2f128_pd::<0x21>(a, b);
-                Self(_mm256_add_pd(low, high))
-            }
-        }
-        #[inline(always)]
-        unsafe fn add_to_six(self, tail: Self, p: *mut f64) {
-            // SAFETY: see above; six numbers at `p`.
-            unsafe {
-                _mm256_storeu_pd(p, _mm256_add_pd(_mm256_loadu_pd(p), self.0));
-                let high = _mm256_extractf128_pd::<1>(tail.0);
-                let q = p.add(4);
-                _mm_storeu_pd(q, _mm_add_pd(_mm_loadu_pd(q), high));
-            }
-        }
-    }
-}
-
-/// Compiles a kernel for both instruction sets and calls the one of `isa`.
+/// Compiles a kernel for four lanes in plain Rust and in AVX2 and calls the one of `isa`.
 macro_rules! dispatch {
     ($isa:expr, $kernel:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)?) => {{
         use $crate::linalg::kernels_lanes::*;
@@ -515,14 +337,14 @@ macro_rules! dispatch {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn avx2($($arg: $ty),*) $(-> $ret)? {
             // SAFETY: the features are enabled on this function; pointers are the caller's promise.
-            unsafe { $kernel::<avx2::Avx2>($($arg),*) }
+            unsafe { $kernel::<Avx2>($($arg),*) }
         }
         match $isa.set() {
             // SAFETY: lengths were checked by the caller of this macro.
             Set::Plain => unsafe { $kernel::<Plain>($($arg),*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: lengths as above; `Set::Avx2` exists only where detection found the features.
-            Set::Avx2 => unsafe { avx2($($arg),*) },
+            // SAFETY: lengths as above; these sets exist only where detection found the features.
+            Set::Avx2 | Set::Avx512 => unsafe { avx2($($arg),*) },
         }
     }};
 }

@@ -4,8 +4,11 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
-use super::kernels::{PANEL, Shape, factor_columns, strip, tile};
+use super::kernels::{PANEL, Shape, factor_columns};
 use super::kernels_lanes::Lanes;
+
+/// Rows of L that are packed together, at most.
+pub(super) const ROWS: usize = 24;
 
 /// Fronts that do not fit into the first cache: panels of columns, and updates from packed strips.
 #[inline(always)]
@@ -35,7 +38,7 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
                 c.subtract::<S>(end, ld, end, whole, panel.add(end + end * ld), ld);
                 let at = whole + whole * ld;
                 match n - whole {
-                    3 => strip::<S, 3, false>(
+                    3 => S::strip::<3, false>(
                         ld - whole,
                         panel.add(at),
                         ld,
@@ -45,7 +48,7 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
                         ld,
                         k,
                     ),
-                    2 => strip::<S, 2, false>(
+                    2 => S::strip::<2, false>(
                         ld - whole,
                         panel.add(at),
                         ld,
@@ -55,7 +58,7 @@ pub(super) unsafe fn factor_in_panels<S: Lanes>(
                         ld,
                         k,
                     ),
-                    1 => strip::<S, 1, false>(
+                    1 => S::strip::<1, false>(
                         ld - whole,
                         panel.add(at),
                         ld,
@@ -115,7 +118,7 @@ impl Packed {
     ) {
         let mut r = top;
         while r < bottom {
-            let n = (bottom - r).min(12);
+            let n = (bottom - r).min(S::ROWS);
             // SAFETY: rows r..r + n exist in L and in c; strips hold every row.
             unsafe {
                 for q in 0..self.k {
@@ -125,12 +128,11 @@ impl Packed {
                 }
                 let mut j = left;
                 while j < right && j < r + n {
-                    let (to, b) = (c.add(r - top + (j - left) * ldc), self.strips.add(j * self.k));
-                    match n {
-                        12 => tile::<S, 3, 4, false>(to, ldc, self.rows, 12, b, 4, self.k),
-                        8 => tile::<S, 2, 4, false>(to, ldc, self.rows, 8, b, 4, self.k),
-                        _ => tile::<S, 1, 4, false>(to, ldc, self.rows, 4, b, 4, self.k),
-                    }
+                    // Where the diagonal crosses, rows above it are left out.
+                    let above = j.saturating_sub(r);
+                    let to = c.add(r + above - top + (j - left) * ldc);
+                    let (a, b) = (self.rows.add(above), self.strips.add(j * self.k));
+                    S::strip::<4, false>(n - above, to, ldc, a, n, b, 4, self.k);
                     j += 4;
                 }
             }

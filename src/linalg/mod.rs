@@ -15,13 +15,18 @@ pub mod dissection;
 pub mod graph;
 pub mod incomplete;
 pub mod kernels;
+#[cfg(target_arch = "x86_64")]
+mod kernels_avx2;
 mod kernels_fronts;
 mod kernels_lanes;
 mod kernels_large;
 mod kernels_rows;
 mod kernels_sides;
 mod kernels_substitute;
+mod kernels_tiles;
 mod kernels_tree;
+#[cfg(target_arch = "x86_64")]
+mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
 mod separator;

@@ -60,6 +60,12 @@ impl Multifrontal {
         Self { isa: Isa::detect(kernels), ..Self::default() }
     }
 
+    /// An empty factor with a given instruction set.
+    #[cfg(test)]
+    pub(super) fn with(isa: Isa) -> Self {
+        Self { isa, ..Self::default() }
+    }
+
     /// The instruction set in use.
     pub fn isa(&self) -> Isa {
         self.isa

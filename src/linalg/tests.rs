@@ -76,6 +76,66 @@ fn simd_and_plain_kernels_agree() {
     }
 }
 
+/// The instruction set of this machine with AVX-512 and without; or a sentence, and nothing.
+fn wide_and_narrow() -> Option<(Isa, Isa)> {
+    let wide = Isa::detect(Kernels::Auto);
+    let narrow = wide.narrower();
+    if narrow.is_none() {
+        println!("skipped: this machine has no AVX-512, there is nothing to compare");
+    }
+    narrow.map(|narrow| (wide, narrow))
+}
+
+fn bits(numbers: &[f64]) -> Vec<u64> {
+    numbers.iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn eight_lanes_have_the_bits_of_four() {
+    let Some((wide, narrow)) = wide_and_narrow() else { return };
+    let mut random = Random::new(7);
+    for round in 0..400 {
+        // Small, those of the first cache, those beyond it.
+        let (most, broad) = [(19, 30), (40, 70), (19, 120), (150, 150)][round % 4];
+        let shape = Shape { pivots: 1 + random.below(most), border: random.below(broad) };
+        let signs: &[f64] = if round % 3 == 0 { &[1.0, -1.0, 0.0] } else { &[1.0, -1.0] };
+        let sign: Vec<f64> = (0..shape.pivots).map(|_| signs[random.below(signs.len())]).collect();
+        let (panel, update) = front(shape, &sign, &mut random);
+        let run = |isa: Isa| {
+            let (mut l, mut u) = (panel.clone(), update.clone());
+            let mut w = vec![0.0; shape.scratch_len()];
+            let wrong = kernels::factor_front(isa, shape, &mut l, &mut u, &mut w, &sign);
+            let lower: Vec<f64> = (0..shape.border)
+                .flat_map(|c| u[c * shape.ldu() + c..c * shape.ldu() + shape.border].to_vec())
+                .collect();
+            let mut x = vec![1.0; shape.ld()];
+            x[shape.pivots..shape.border_at()].fill(0.0);
+            x[shape.border_at() + shape.border..].fill(0.0);
+            // Reads every number of the panel that anyone reads.
+            kernels::forward(isa, shape, &l, &mut x);
+            kernels::backward(isa, shape, &l, &mut x);
+            (wrong, bits(&lower), bits(&x))
+        };
+        assert_eq!(run(wide), run(narrow), "round {round}: {shape:?}");
+    }
+}
+
+#[test]
+fn eight_lanes_multiply_as_four() {
+    let Some((wide, narrow)) = wide_and_narrow() else { return };
+    let mut random = Random::new(8);
+    for rows in 1..20 {
+        let (m, n, k) = (4 * rows, 4 * (1 + random.below(5)), random.below(60));
+        let (a, b, c) = (vector(m * k, &mut random), vector(n * k, &mut random), vector(m * n, &mut random));
+        let run = |isa: Isa| {
+            let mut c = c.clone();
+            kernels::multiply_subtract(isa, (m, n, k), &a, &b, &mut c);
+            bits(&c)
+        };
+        assert_eq!(run(wide), run(narrow), "{m} {n} {k}");
+    }
+}
+
 #[test]
 fn six_number_kernels_agree_with_loops() {
     let mut random = Random::new(2);
@@ -266,6 +326,37 @@ fn fronts_give_the_dense_solution() {
                 close(&x[at(node)..at(node) + n], &exact[dense.start[node]..dense.start[node] + n], 1e-10);
             }
         }
+    }
+}
+
+#[test]
+fn factors_in_eight_lanes_have_the_bits_of_four() {
+    let Some((wide, narrow)) = wide_and_narrow() else { return };
+    let mut random = Random::new(9);
+    let mut work = MinDegree::default();
+    for round in 0..40 {
+        let nodes = 2 + random.below(if round % 8 == 0 { 150 } else { 40 });
+        let graph = random_graph(&mut random, nodes);
+        let order = dissection::order(&graph, OrderingKind::NestedDissection, &mut work);
+        let plan = Symbolic::build(&graph, &order, Layout::Sequence);
+        let mut dense = Dense::new(&graph, &plan, &mut random);
+        let rhs = vector(nodes, &mut random);
+        let mut run = |isa: Isa| {
+            let mut factor = Multifrontal::with(isa);
+            factor.plan(plan.clone(), Varying::none(&plan));
+            // Twice: the second time update matrices hold old numbers, which must not matter.
+            factor.factor(&mut dense, Numbers::default());
+            factor.touch_all();
+            factor.factor(&mut dense, Numbers::default());
+            let mut x = vec![0.0; plan.locals];
+            for node in (0..nodes).filter(|&node| graph.kind[node] != NodeKind::Interface) {
+                let front = &plan.fronts[plan.node_front[node] as usize];
+                x[front.local + plan.node_local[node] as usize] = rhs[node];
+            }
+            factor.solve(&mut x);
+            bits(&x)
+        };
+        assert_eq!(run(wide), run(narrow), "round {round}");
     }
 }
 
