@@ -8,7 +8,7 @@
 //!
 //! A panel holds unit-lower L of A = L D Lᵀ, with D⁻¹ on its diagonal; `w` holds L D, which is the other factor of every update.
 
-// What it buys: tiles live in registers and no index is checked inside a loop; the numeric phase reaches 44 % of the
+// What it buys: tiles live in registers and no index is checked inside a loop; the numeric phase reaches half of the
 // machine's dense peak on rock piles (`cargo bench --bench kernels -- --table`, last column).
 #![allow(unsafe_code)]
 // A matrix in a kernel is a pointer and a stride.

@@ -223,7 +223,7 @@ pub(super) struct Job<'a> {
 unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
     let mut wrong = 0;
     let tree = job.tree;
-    // Not known to be zero, else every loop that clears becomes a call or two of `memset`, which take longer than most fronts need.
+    // Not known to be zero, else the compiler makes calls of `memset` of the loops that clear, column by column.
     // SAFETY: needs nothing but the instruction set.
     let zero = unsafe { S::splat(std::hint::black_box(0.0)) };
     for &f in fronts {
@@ -279,7 +279,8 @@ pub(super) unsafe fn copy<S: Lanes>(to: *mut f64, n: usize, from: *const f64) {
     }
 }
 
-/// The lower triangle of an update matrix, in whole blocks of four columns, = 0: nobody reads what lies above.
+/// The lower triangle of an update matrix, in whole blocks of four columns, = 0. What lies above may be old numbers: they are added
+/// only to what lies above in the parent, and never reach a result.
 #[inline(always)]
 unsafe fn clear_lower<S: Lanes>(zero: S, update: *mut f64, ldu: usize) {
     let mut j = 0;

@@ -1,7 +1,7 @@
 //! Eight lanes in AVX-512, for the loops that elimination of larger fronts spends its time in.
 //!
 //! Every number is made of the same fused operations in the same order as in four lanes, so the bits are the same on a machine
-//! without AVX-512. Where a register of AVX-512 takes two turns of the arithmetic unit, the gain is in the instructions around it.
+//! without AVX-512.
 
 // As in `kernels`: tiles live in registers.
 #![allow(unsafe_code)]
