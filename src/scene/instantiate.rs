@@ -75,6 +75,9 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.substeps {
         to.substeps = v as u32;
     }
+    if let Some(v) = from.newton {
+        to.newton = v as u32;
+    }
     if let Some(v) = from.refine {
         to.refine = v as u32;
     }

@@ -50,6 +50,8 @@ pub struct SceneSettings {
     pub substeps: Option<usize>,
     /// How often a step is solved again along the curve of its joints.
     pub refine: Option<usize>,
+    /// Most iterations of Newton's method for joints that the last step did not foretell; 0 leaves it out.
+    pub newton: Option<usize>,
     /// Iterations of post-step projection.
     pub projection: Option<usize>,
     /// Solver.

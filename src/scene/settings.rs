@@ -27,6 +27,7 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         gravity: f.vector("gravity")?,
         substeps: f.count("substeps", 1000)?,
         refine: f.count("refine", 100)?,
+        newton: f.count("newton", 100)?,
         projection: f.count("projection", 100)?,
         solver,
         partition,
