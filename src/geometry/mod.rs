@@ -16,4 +16,4 @@ pub use narrow::{
 };
 pub use shape::{Form, Shape, ShapeError, ShapeHandle};
 pub use surface::Surface;
-pub use sweep::first_touch;
+pub use sweep::{ball_stays_apart, first_touch};

@@ -23,11 +23,60 @@ pub fn first_touch(a: &Placed, b: &Placed, motion: DVec3) -> Option<f64> {
     hit.time_of_impact.is_finite().then(|| hit.time_of_impact.clamp(0.0, 1.0))
 }
 
+/// Does a ball that moves by `motion` relative to `a` stay apart from it for sure? The plane through the nearest point of a convex
+/// shape tells, at a twentieth of the time of a cast; `false` says nothing.
+pub fn ball_stays_apart(a: &Placed, centre: DVec3, radius: f64, motion: DVec3) -> bool {
+    let shape = &**a.shape.parry();
+    if !shape.is_convex() {
+        return false;
+    }
+    let back = a.rotation.inverse();
+    let (local, motion) = (back * (centre - a.position), back * motion);
+    let nearest = shape.project_local_point(local, true);
+    let gap = local - nearest.point;
+    let distance = gap.length();
+    !nearest.is_inside && distance > radius && distance + gap.dot(motion) / distance > radius
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::geometry::{Shape, ShapeHandle};
     use glam::DQuat;
+
+    #[test]
+    fn balls_that_stay_apart_touch_nothing() {
+        let shapes = [
+            ShapeHandle::sphere(0.2),
+            ShapeHandle::cuboid(DVec3::new(0.1, 0.3, 0.2)),
+            ShapeHandle::new(Shape::Capsule { half_length: 0.3, radius: 0.05 }).expect("valid"),
+            ShapeHandle::new(Shape::Cylinder { half_length: 0.2, radius: 0.1 }).expect("valid"),
+            ShapeHandle::new(Shape::HalfSpace { normal: DVec3::Z }).expect("valid"),
+        ];
+        let ball = ShapeHandle::sphere(0.05);
+        // A fixed sequence of numbers in −1..1.
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+        };
+        let (mut apart, mut touching) = (0, 0);
+        for k in 0..20_000 {
+            let mut vector = || DVec3::new(next(), next(), next());
+            let (position, centre, motion) = (0.3 * vector(), 0.5 * vector(), 0.5 * vector());
+            let rotation = DQuat::from_scaled_axis(3.0 * vector());
+            let a = Placed { shape: &shapes[k % shapes.len()], position, rotation };
+            let b = Placed { shape: &ball, position: centre, rotation: DQuat::IDENTITY };
+            if ball_stays_apart(&a, centre, 0.05, motion) {
+                apart += 1;
+                // parry's casts end within some 1e-6 of the surface.
+                assert!(first_touch(&a, &b, motion).is_none_or(|t| t > 1.0 - 1e-4), "{k}");
+            } else {
+                touching += 1;
+            }
+        }
+        assert!(apart > 2_000 && touching > 2_000, "{apart} {touching}");
+    }
 
     #[test]
     fn a_bullet_meets_a_thin_wall_where_the_closed_form_says() {

@@ -11,7 +11,7 @@ use super::pairs;
 use crate::collision::{ColliderRecord, Collision, PairScratch};
 use crate::components::{BodyKind, Manifold, Surface};
 use crate::constraint::BodyView;
-use crate::geometry::{Bounds, Placed, Posed, collide, first_touch};
+use crate::geometry::{Bounds, Placed, Posed, ball_stays_apart, collide, first_touch};
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::systems::drift::fly;
@@ -66,16 +66,22 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
         let mut held = None;
         for (fast, other) in [(fast_a.then_some(a), b), (fast_b.then_some(b), a)] {
             let Some(fast) = fast else { continue };
-            if let Some(share) = free_share(fast, other, nearest, bodies, dt) {
-                let manifold = || contact.and_then(|e| world.get::<&Manifold>(e).ok());
-                let then = |r: &ColliderRecord| {
-                    let view = with_new_velocity(bodies, r.slot as usize);
-                    place_after(r, view, 0.5 * dt, if bodies.is_awake(r.slot) { 2 } else { 0 })
-                };
-                let stays = || manifold().is_some_and(|m| stays_outside(&m, [a, b], then, scratch));
-                if *held.get_or_insert_with(stays) {
-                    break;
-                }
+            let velocity = |r: &ColliderRecord| bodies.velocity[r.slot as usize][0];
+            let motion = (velocity(fast) - velocity(other)) * dt;
+            if is_clear(fast, other, bodies, motion) {
+                continue;
+            }
+            // Most of what touches stays where it is, and looking there costs less than the casts.
+            let manifold = || contact.and_then(|e| world.get::<&Manifold>(e).ok());
+            let then = |r: &ColliderRecord| {
+                let view = with_new_velocity(bodies, r.slot as usize);
+                place_after(r, view, 0.5 * dt, if bodies.is_awake(r.slot) { 2 } else { 0 })
+            };
+            let stays = || manifold().is_some_and(|m| stays_outside(&m, [a, b], then, scratch));
+            if *held.get_or_insert_with(stays) {
+                break;
+            }
+            if let Some(share) = free_share(fast, other, nearest, bodies, motion) {
                 stops.push((fast.slot, share, bodies.view[fast.slot as usize].position));
             }
         }
@@ -111,21 +117,16 @@ fn place_after(record: &ColliderRecord, mut view: BodyView, time: f64, flights: 
     record.on(&view)
 }
 
-/// The share of the step after which a fast collider touches another by the final velocities, if its core would get into the
-/// other: whoever only touches is the solver's to hold, and may slide on.
-fn free_share(
-    fast: &ColliderRecord,
-    other: &ColliderRecord,
-    nearest: f64,
-    bodies: &Bodies,
-    dt: f64,
-) -> Option<f64> {
-    let motion: DVec3 =
-        (bodies.velocity[fast.slot as usize][0] - bodies.velocity[other.slot as usize][0]) * dt;
-    share_along(fast, other, nearest, bodies, motion)
+/// Is the way of a fast collider's core clear of another for sure? `false` says nothing.
+fn is_clear(fast: &ColliderRecord, other: &ColliderRecord, bodies: &Bodies, motion: DVec3) -> bool {
+    let center = bodies.view[fast.slot as usize].position;
+    let still = Placed { shape: &other.shape, position: other.position, rotation: other.rotation };
+    fast.thickness > 0.0 && ball_stays_apart(&still, center, 0.5 * fast.thickness, motion)
 }
 
-fn share_along(
+/// The share of a relative motion after which a fast collider touches another, if its core would get into the
+/// other: whoever only touches is the solver's to hold, and may slide on.
+fn free_share(
     fast: &ColliderRecord,
     other: &ColliderRecord,
     nearest: f64,
@@ -163,7 +164,9 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
     // What a system of the game switched off in the last step lets through in this one too, and what touched then and will
     // stay outside of each other is the solver's.
     let off = |a: u32, b: u32| {
-        let pair = collision.pairs.iter().find(|p| p.ids == (a, b) || p.ids == (b, a));
+        let rank = collision.broad.rank((a, b)).min(collision.broad.rank((b, a)));
+        let pair = collision.pairs.binary_search_by_key(&rank, |p| collision.broad.rank(p.ids));
+        let pair = pair.ok().map(|i| &collision.pairs[i]);
         let Some((pair, contact)) = pair.and_then(|p| Some((p, p.entity?))) else { return false };
         if step.world.get::<&Surface>(contact).is_ok_and(|s| !s.enabled) {
             return true;
@@ -234,7 +237,10 @@ fn free_flight(
     let share = |other: u32| {
         let record = Some(&collision.colliders[other as usize]).filter(meets)?;
         let motion = (velocity(fast.slot) - velocity(record.slot)) * time;
-        share_along(fast, record, f64::INFINITY, bodies, motion).filter(|_| !off(number, other))
+        if is_clear(fast, record, bodies, motion) || off(number, other) {
+            return None;
+        }
+        free_share(fast, record, f64::INFINITY, bodies, motion)
     };
     near.iter().filter_map(|&other| share(other)).reduce(f64::min)
 }
