@@ -11,6 +11,9 @@ use super::residual;
 use super::softening::{Softening, SofteningMemory};
 use super::system::PivotSystem;
 
+/// Relative natural residual of a point that is far from any solution: eight orders above what runs aim for.
+const FAR: f64 = 1e-3;
+
 /// Which of the violating rows changes in a single pivot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SinglePivot {
@@ -215,11 +218,16 @@ fn choose<S: PivotSystem>(system: &S, rule: SinglePivot, memory: &PivotMemory) -
 }
 
 /// Natural residual of the projected point, offered to `best`.
+///
+/// Where a slack costs a factorization of its own, points that are far outside of their bounds are measured where they are: nobody
+/// arrives there.
 fn projected_residual<S: PivotSystem>(system: &mut S, memory: &mut PivotMemory, best: &mut Best) -> f64 {
     memory.clamped.copy_from_slice(&memory.lambda);
     index_sets::project(&mut memory.clamped, system.lo(), system.hi());
-    let r = if memory.clamped == memory.lambda {
-        residual::natural(&memory.clamped, &memory.w, system.lo(), system.hi())
+    let here = residual::natural(&memory.lambda, &memory.w, system.lo(), system.hi());
+    let far = system.slack_is_costly() && here > FAR * residual::scale(system.b());
+    let r = if far || memory.clamped == memory.lambda {
+        here
     } else {
         // `w` belongs to the point before the projection; the sign tests still need it.
         system.honest_slack(&memory.clamped, &mut memory.slack);

@@ -241,6 +241,10 @@ impl PivotSystem for Condensed<'_> {
         self.memory.factorizations
     }
 
+    fn slack_is_costly(&self) -> bool {
+        true
+    }
+
     fn multiply(&mut self, x: &[f64], y: &mut [f64]) {
         self.move_under(false, x, y);
         for (y, &row) in y.iter_mut().zip(&self.memory.rows) {

@@ -40,6 +40,10 @@ pub trait PivotSystem {
     }
     /// The point of an index set: tight rows at their bounds, free rows with w = 0; λ and w out.
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]);
+    /// Does a slack cost as much as an index set? Then it is asked for only where it decides something.
+    fn slack_is_costly(&self) -> bool {
+        false
+    }
     /// One Gauss–Seidel sweep: every row in turn to clamp(λ_i − w_i / A_ii).
     fn sweep(&mut self, lambda: &mut [f64]);
     /// How the rows fall into chunks for an interior point; every row is in one of them.
