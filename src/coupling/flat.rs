@@ -338,6 +338,8 @@ impl<E: Executor> Substructured<E> {
 }
 
 impl<E: Executor> LinearSystem for Substructured<E> {
+    type Hands = E;
+
     fn chunks(&self, _problem: &RowProblem, chunks: &mut Vec<Chunk>) {
         let parts = &self.cut.parts;
         chunks.resize_with(parts.len() + 1, Chunk::default);

@@ -6,6 +6,7 @@
 //! the partitions themselves: the separators of a nested dissection, one level up.
 
 use super::cut::Part;
+use super::executor::Serial;
 use super::member::Member;
 use crate::linalg::kernels::{Numbers, Varying};
 use crate::linalg::multifrontal::{Assemble, FrontMut};
@@ -128,8 +129,8 @@ impl Separator {
     pub(super) fn factor(&mut self, members: &[Member], regular: &[f64]) {
         let Self { factor, nodes, pivots, begin, entries, .. } = self;
         factor.touch_all();
-        let mut seams = Seams { members, regular, nodes, pivots, begin, entries };
-        factor.factor(&mut seams, Numbers::default());
+        let seams = Seams { members, regular, nodes, pivots, begin, entries };
+        factor.factor(&Serial, &seams, Numbers::default());
     }
 
     /// Solves in place; rows that take no part come out as zero.
@@ -143,7 +144,7 @@ impl Separator {
                 }
             }
         }
-        self.factor.solve(&mut self.x);
+        self.factor.solve(&Serial, &mut self.x);
         for node in &self.nodes {
             for r in 0..node.rows as usize {
                 let row = node.row as usize + r;
@@ -164,7 +165,7 @@ struct Seams<'a> {
 }
 
 impl Assemble for Seams<'_> {
-    fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>) {
+    fn assemble(&self, front: usize, into: &mut FrontMut<'_>) {
         let mut local = 0;
         for &node in &self.pivots[front] {
             let node = &self.nodes[node as usize];

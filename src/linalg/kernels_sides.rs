@@ -56,6 +56,11 @@ impl Sides {
         Self { body_at, by_place, multipliers, groups, bodies, rows, numbers, locals }
     }
 
+    /// All groups, as bodies hear of them.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
     /// The local vectors in stretches that stay in the first cache, so that each comes from memory once.
     #[inline(always)]
     fn stretches(&self) -> Stretches<'_> {

@@ -12,6 +12,7 @@
 pub mod aligned;
 pub mod dense;
 pub mod dissection;
+pub mod executor;
 pub mod graph;
 pub mod incomplete;
 pub mod kernels;
@@ -29,6 +30,7 @@ mod kernels_tree;
 mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
+pub mod parts;
 mod separator;
 pub mod sparse_cholesky;
 pub mod symbolic;

@@ -2,16 +2,20 @@
 //!
 //! Every front keeps its factor *and* its update matrix, so that a change in one place is carried up one path
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
-//! own storage only and reads its children's; the result does not depend on who computes it when.
+//! own storage only and reads its children's; the result does not depend on who computes it when. So the parts of a plan
+//! ([`Symbolic::parts`]) are given to an [`Executor`], each with its own ranges of the storage, and the top follows.
 
 use super::aligned::Aligned;
-use super::kernels::{self, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
+use super::executor::Executor;
+use super::kernels::{self, Extent, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
+use super::parts::MOST;
 use super::symbolic::{NONE, Symbolic};
+use std::ops::Range;
 
 /// Writes the entries of fronts that stay as they are until everything is factored anew.
 pub trait Assemble {
     /// Writes the entries of front `front` in columns of its pivots, and sets their signs (+1, −1).
-    fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>);
+    fn assemble(&self, front: usize, into: &mut FrontMut<'_>);
 }
 
 /// A front being assembled: columns by local row number.
@@ -33,25 +37,172 @@ impl FrontMut<'_> {
     }
 }
 
+/// Operations that are worth a region: two microseconds of work. A front costs some beside its arithmetic.
+const WORTH_A_REGION: u64 = 20_000;
+const FRONT: u64 = 1_500;
+
 /// Factor storage for a [`Symbolic`] plan.
 #[derive(Clone, Debug, Default)]
 pub struct Multifrontal {
     /// The plan.
     pub symbolic: Symbolic,
     tree: Tree,
+    /// The parts of the tree, and substitution in parts.
+    parts: Vec<Part>,
+    in_parts: InParts,
     isa: Isa,
     panels: Aligned,
     updates: Aligned,
     sign: Aligned,
-    scratch: Aligned,
     dirty: Vec<bool>,
     /// Fixed entries of small panels, and whether they are known; they never are of large ones.
     fixed: Aligned,
     known: Vec<bool>,
     /// Parent and operations of each front.
     above: Vec<(u32, u64)>,
+    hand: Hand,
+}
+
+/// A part of the tree.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    tree: Tree,
+    extent: Extent,
+    hand: Hand,
+}
+
+/// What whoever factors needs for himself.
+#[derive(Clone, Debug, Default)]
+struct Hand {
     /// Fronts to be factored in one call.
     batch: Vec<u32>,
+    scratch: Aligned,
+    /// Fronts, operations and wrong signs of the last time.
+    done: (usize, u64, u32),
+}
+
+impl Hand {
+    fn fit(&mut self, fronts: usize, scratch: usize) {
+        self.batch.clear();
+        self.batch.reserve(fronts);
+        self.scratch.grow(scratch);
+    }
+}
+
+/// Some fronts of a plan for substitution: those of each part, and those behind all parts.
+#[derive(Clone, Debug, Default)]
+pub struct InParts {
+    parts: Vec<(Tree, Extent)>,
+    top: Tree,
+}
+
+impl InParts {
+    /// The wanted fronts of a plan.
+    pub fn new(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
+        let parts = plan.parts.iter().map(|part| Tree::within(plan, part.clone(), &wanted)).collect();
+        Self { parts, top: Tree::top(plan, wanted) }
+    }
+
+    /// Runs `f(tree, panels, local vectors)` on every part.
+    fn for_each<E: Executor>(
+        &self,
+        executor: &E,
+        panels: &[f64],
+        x: &mut [f64],
+        f: impl Fn(&Tree, &[f64], &mut [f64]) + Sync + Send,
+    ) {
+        let mut rest = x;
+        let mut items: [_; MOST] = std::array::from_fn(|_| None);
+        for (item, (tree, extent)) in items.iter_mut().zip(&self.parts) {
+            let own = take_front(&mut rest, extent.locals.len());
+            *item = Some((tree, &panels[extent.panels.clone()], own));
+        }
+        executor.for_each(&mut items[..self.parts.len()], |_, item| {
+            if let Some((tree, panels, x)) = item {
+                f(tree, panels, x);
+            }
+        });
+    }
+}
+
+/// The first numbers of a slice, which loses them.
+fn take_front<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
+    let (front, behind) = std::mem::take(rest).split_at_mut(n);
+    *rest = behind;
+    front
+}
+
+/// A stretch of fronts being factored, in its own storage.
+struct Stretch<'a> {
+    isa: Isa,
+    tree: &'a Tree,
+    /// Number of the first front in the plan.
+    first: usize,
+    above: &'a [(u32, u64)],
+    dirty: &'a mut [bool],
+    known: &'a mut [bool],
+    fixed: &'a mut [f64],
+    panels: &'a mut [f64],
+    updates: &'a mut [f64],
+    sign: &'a mut [f64],
+    hand: &'a mut Hand,
+}
+
+impl Stretch<'_> {
+    /// Factors the touched ones of some of its fronts.
+    fn factor(&mut self, fronts: Range<usize>, assembler: &impl Assemble, numbers: Numbers<'_>) {
+        let (mut count, mut flops, mut wrong) = (0, 0, 0);
+        for f in fronts {
+            if !self.dirty[f] {
+                continue;
+            }
+            self.dirty[f] = false;
+            count += 1;
+            flops += self.above[f].1;
+            if self.known[f] {
+                self.hand.batch.push(f as u32);
+            } else {
+                wrong += self.place_fixed(f, assembler, numbers);
+            }
+        }
+        wrong += self.factor_batch(numbers);
+        self.hand.done = (count, flops, wrong);
+    }
+
+    /// Assembles the fixed entries of a front and puts it into the batch. Where they are not kept beside it, it is eliminated at once, in
+    /// the cache: in its panel, or in the work space if it is small.
+    fn place_fixed(&mut self, f: usize, assembler: &impl Assemble, numbers: Numbers<'_>) -> u32 {
+        let (shape, written) = self.tree.place_of(f);
+        let n = shape.front_len();
+        let mut wrong = 0;
+        self.known[f] = matches!(written, Written::Beside(..));
+        if !self.known[f] {
+            wrong += self.factor_batch(numbers);
+        }
+        let (panel, sign) = match written {
+            Written::Beside(range, sign) => (&mut self.fixed[range], &mut self.sign[sign..]),
+            Written::InPanel(panel, sign) => (&mut self.panels[panel..panel + n], &mut self.sign[sign..]),
+            Written::InWorkSpace => self.hand.scratch.split_at_mut(n),
+        };
+        panel.fill(0.0);
+        assembler.assemble(self.first + f, &mut FrontMut { shape, sign: &mut sign[..shape.pivots], panel });
+        self.hand.batch.push(f as u32);
+        if !self.known[f] {
+            wrong += self.factor_batch(numbers);
+        }
+        wrong
+    }
+
+    fn factor_batch(&mut self, numbers: Numbers<'_>) -> u32 {
+        let Hand { batch, scratch, .. } = &mut *self.hand;
+        if batch.is_empty() {
+            return 0;
+        }
+        let storage = Storage { panels: self.panels, updates: self.updates, sign: self.sign, scratch };
+        let wrong = kernels::factor_fronts(self.isa, self.tree, numbers, self.fixed, batch, storage);
+        batch.clear();
+        wrong
+    }
 }
 
 impl Multifrontal {
@@ -73,11 +224,9 @@ impl Multifrontal {
 
     /// Takes a new plan; storage grows if it must, and everything is to be factored.
     pub fn plan(&mut self, symbolic: Symbolic, varying: Varying) {
-        self.batch.clear();
-        self.batch.reserve(symbolic.fronts.len());
+        self.hand.fit(symbolic.fronts.len(), symbolic.scratch);
         self.panels.grow(symbolic.panels);
         self.updates.grow(symbolic.updates);
-        self.scratch.grow(symbolic.scratch);
         self.dirty.clear();
         self.dirty.resize(symbolic.fronts.len(), true);
         self.known.clear();
@@ -87,6 +236,15 @@ impl Multifrontal {
         self.tree = Tree::new(&symbolic, varying);
         self.fixed.grow(self.tree.fixed());
         self.sign.grow(self.tree.signs());
+        self.parts.resize_with(symbolic.parts.len(), Part::default);
+        for (part, fronts) in self.parts.iter_mut().zip(&symbolic.parts) {
+            (part.tree, part.extent) = self.tree.factored_within(&symbolic, fronts.clone());
+            part.hand.fit(fronts.len(), symbolic.scratch);
+        }
+        self.in_parts = match self.parts.is_empty() {
+            true => InParts::default(),
+            false => InParts::new(&symbolic, |_| true),
+        };
         self.symbolic = symbolic;
     }
 
@@ -102,75 +260,111 @@ impl Multifrontal {
         self.dirty[front as usize] = true;
     }
 
-    /// Where varying entries go.
-    pub fn varying(&self) -> &Varying {
-        self.tree.varying()
-    }
-
     /// Factors the touched fronts and their root paths. Returns fronts, operations and wrong signs.
-    pub fn factor(&mut self, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> (usize, u64, u32) {
+    pub fn factor<E: Executor, A: Assemble + Sync>(
+        &mut self,
+        executor: &E,
+        assembler: &A,
+        numbers: Numbers<'_>,
+    ) -> (usize, u64, u32) {
         let (mut count, mut flops, mut wrong) = (0, 0, 0);
-        for f in 0..self.above.len() {
-            if !self.dirty[f] {
-                continue;
+        let mut begin = 0;
+        if self.touch_paths() {
+            self.factor_parts(executor, assembler, numbers);
+            for part in &self.parts {
+                (count, flops, wrong) =
+                    (count + part.hand.done.0, flops + part.hand.done.1, wrong + part.hand.done.2);
             }
-            self.dirty[f] = false;
-            let (parent, operations) = self.above[f];
-            if parent != NONE {
-                self.dirty[parent as usize] = true;
-            }
-            count += 1;
-            flops += operations;
-            if self.known[f] {
-                self.batch.push(f as u32);
-            } else {
-                wrong += self.place_fixed(f, assembler, numbers);
-            }
+            begin = self.symbolic.top();
         }
-        wrong += self.factor_batch(numbers);
-        (count, flops, wrong)
+        let fronts = begin..self.above.len();
+        let Self { isa, tree, above, dirty, known, fixed, panels, updates, sign, hand, .. } = self;
+        let mut stretch =
+            Stretch { isa: *isa, tree, first: 0, above, dirty, known, fixed, panels, updates, sign, hand };
+        stretch.factor(fronts, assembler, numbers);
+        let top = hand.done;
+        (count + top.0, flops + top.1, wrong + top.2)
     }
 
-    /// Assembles the fixed entries of a front and puts it into the batch. Where they are not kept beside it, it is eliminated at once, in
-    /// the cache: in its panel, or in the work space if it is small.
-    fn place_fixed(&mut self, f: usize, assembler: &mut impl Assemble, numbers: Numbers<'_>) -> u32 {
-        let (shape, written) = self.tree.place_of(f);
-        let n = shape.front_len();
-        let mut wrong = 0;
-        self.known[f] = matches!(written, Written::Beside(..));
-        if !self.known[f] {
-            wrong += self.factor_batch(numbers);
+    /// What is above a touched front is touched. Have two parts as much to do as a region is worth?
+    fn touch_paths(&mut self) -> bool {
+        let mut busy = 0;
+        let mut own = 0..0;
+        for part in self.parts.iter().map(|part| part.extent.fronts.clone()).chain([0..0]) {
+            let end = if part.is_empty() { self.above.len() } else { part.end };
+            own = own.end..end;
+            let mut work = 0;
+            for f in own.clone() {
+                if self.dirty[f] {
+                    let (parent, operations) = self.above[f];
+                    work += operations + FRONT;
+                    if parent != NONE {
+                        self.dirty[parent as usize] = true;
+                    }
+                }
+            }
+            busy += u32::from(!part.is_empty() && work >= WORTH_A_REGION);
         }
-        let (panel, sign) = match written {
-            Written::Beside(range, sign) => (&mut self.fixed[range], &mut self.sign[sign..]),
-            Written::InPanel(panel, sign) => (&mut self.panels[panel..panel + n], &mut self.sign[sign..]),
-            Written::InWorkSpace => self.scratch.split_at_mut(n),
-        };
-        panel.fill(0.0);
-        assembler.assemble(f, &mut FrontMut { shape, sign: &mut sign[..shape.pivots], panel });
-        self.batch.push(f as u32);
-        if !self.known[f] {
-            wrong += self.factor_batch(numbers);
-        }
-        wrong
+        busy >= 2
     }
 
-    fn factor_batch(&mut self, numbers: Numbers<'_>) -> u32 {
-        if self.batch.is_empty() {
-            return 0;
+    fn factor_parts<E: Executor, A: Assemble + Sync>(
+        &mut self,
+        executor: &E,
+        assembler: &A,
+        numbers: Numbers<'_>,
+    ) {
+        let Self { isa, above, dirty, known, fixed, panels, updates, sign, parts, .. } = self;
+        let (mut dirty, mut known) = (&mut dirty[..], &mut known[..]);
+        let (mut fixed, mut panels, mut updates) = (&mut fixed[..], &mut panels[..], &mut updates[..]);
+        let mut sign = &mut sign[..];
+        let mut items: [_; MOST] = std::array::from_fn(|_| None);
+        let count = parts.len();
+        for (item, Part { tree, extent, hand }) in items.iter_mut().zip(parts) {
+            let fronts = extent.fronts.len();
+            *item = Some(Stretch {
+                isa: *isa,
+                tree,
+                first: extent.fronts.start,
+                above: &above[extent.fronts.clone()],
+                dirty: take_front(&mut dirty, fronts),
+                known: take_front(&mut known, fronts),
+                fixed: take_front(&mut fixed, extent.fixed.len()),
+                panels: take_front(&mut panels, extent.panels.len()),
+                updates: take_front(&mut updates, extent.updates.len()),
+                sign: take_front(&mut sign, extent.signs.len()),
+                hand,
+            });
         }
-        let Self { isa, tree, fixed, batch, panels, updates, sign, scratch, .. } = self;
-        let storage = Storage { panels, updates, sign, scratch };
-        let wrong = kernels::factor_fronts(*isa, tree, numbers, fixed, batch, storage);
-        batch.clear();
-        wrong
+        executor.for_each(&mut items[..count], |_, item| {
+            if let Some(stretch) = item {
+                stretch.factor(0..stretch.dirty.len(), assembler, numbers);
+            }
+        });
     }
 
     /// Solves in place. `x` holds the local vectors of all fronts (`symbolic.locals` numbers): the right-hand side at
     /// the pivots, zero elsewhere; on return the solution at the pivots. Interface unknowns count as zero.
-    pub fn solve(&self, x: &mut [f64]) {
-        self.forward(x);
-        self.backward(x, None);
+    pub fn solve<E: Executor>(&self, executor: &E, x: &mut [f64]) {
+        if self.parts.is_empty() {
+            self.forward(x);
+            return self.backward(x, None);
+        }
+        self.forward_in_parts(executor, &self.in_parts, x);
+        kernels::backward_tree(self.isa, &self.in_parts.top, &self.panels, x);
+        let isa = self.isa;
+        self.in_parts.for_each(executor, &self.panels, x, |tree, panels, x| {
+            kernels::backward_tree(isa, tree, panels, x)
+        });
+    }
+
+    /// Forward substitution in some fronts, part by part.
+    pub fn forward_in_parts<E: Executor>(&self, executor: &E, fronts: &InParts, x: &mut [f64]) {
+        let isa = self.isa;
+        fronts.for_each(executor, &self.panels, x, |tree, panels, x| {
+            kernels::forward_tree(isa, tree, panels, x)
+        });
+        kernels::forward_tree(isa, &fronts.top, &self.panels, x);
     }
 
     /// The first half of [`solve`](Self::solve). The local vector of the interface front ends as the right-hand side

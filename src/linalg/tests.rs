@@ -1,6 +1,7 @@
 //! Kernels against plain arithmetic, orders against their rules, fronts against a dense factor.
 
 use super::dissection;
+use super::executor::Serial;
 use super::graph::{BlockGraph, NodeKind};
 use super::kernels::{self, Isa, Kernels, Numbers, Shape, Six, Varying};
 use super::multifrontal::{Assemble, FrontMut, Multifrontal};
@@ -263,7 +264,7 @@ impl<'a> Dense<'a> {
 }
 
 impl Assemble for Dense<'_> {
-    fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>) {
+    fn assemble(&self, front: usize, into: &mut FrontMut<'_>) {
         let f = &self.plan.fronts[front];
         for &node in self.plan.pivot_nodes(f) {
             let local = self.plan.node_local[node as usize] as usize;
@@ -297,10 +298,10 @@ fn fronts_give_the_dense_solution() {
             let order = dissection::order(&graph, kind, &mut work);
             let layout = [Layout::Sequence, Layout::Subtrees][random.below(2)];
             let plan = Symbolic::build(&graph, &order, layout);
-            let mut dense = Dense::new(&graph, &plan, &mut random);
+            let dense = Dense::new(&graph, &plan, &mut random);
             let mut factor = Multifrontal::new(Kernels::Auto);
             factor.plan(plan.clone(), Varying::none(&plan));
-            assert_eq!(factor.factor(&mut dense, Numbers::default()).2, 0);
+            assert_eq!(factor.factor(&Serial, &dense, Numbers::default()).2, 0);
             let mut x = vec![0.0; plan.locals];
             let mut exact = vec![0.0; dense.start[nodes]];
             let at = |node: usize| {
@@ -319,7 +320,7 @@ fn fronts_give_the_dense_solution() {
                     x[at(node) + i] = row.iter().zip(&exact).map(|(a, b)| a * b).sum();
                 }
             }
-            factor.solve(&mut x);
+            factor.solve(&Serial, &mut x);
             for node in (0..nodes).filter(|&n| inside(n)) {
                 let n = graph.size[node] as usize;
                 // Diagonally strong matrices of at most 180 rows: ten digits are safe.
@@ -371,10 +372,10 @@ fn fronts_agree_with_faers_dense_solution() {
         let graph = random_graph(&mut random, nodes);
         let order = dissection::order(&graph, OrderingKind::MinDegree, &mut work);
         let plan = Symbolic::build(&graph, &order, Layout::Sequence);
-        let mut dense = Dense::new(&graph, &plan, &mut random);
+        let dense = Dense::new(&graph, &plan, &mut random);
         let mut factor = Multifrontal::new(Kernels::Auto);
         factor.plan(plan.clone(), Varying::none(&plan));
-        assert_eq!(factor.factor(&mut dense, Numbers::default()).2, 0);
+        assert_eq!(factor.factor(&Serial, &dense, Numbers::default()).2, 0);
         let inside = |node: usize| graph.kind[node] != NodeKind::Interface;
         let rows: Vec<usize> = (0..nodes)
             .filter(|&node| inside(node))
@@ -399,7 +400,7 @@ fn fronts_agree_with_faers_dense_solution() {
                 k += 1;
             }
         }
-        factor.solve(&mut x);
+        factor.solve(&Serial, &mut x);
         for (k, &at) in places.iter().enumerate() {
             // Diagonally strong matrices of at most 150 rows: ten digits are safe for both.
             close(&[x[at]], &[expected[(k, 0)]], 1e-10);

@@ -4,6 +4,7 @@
 //! factor that the last pivot left: the interface rows are its last front.
 
 use super::Partition;
+use crate::linalg::executor::Serial;
 use crate::solver::index_sets;
 use crate::solver::linear::LinearSystem;
 use crate::solver::mixed::{InterfaceRows, MixedOptions, MixedSystem};
@@ -27,6 +28,8 @@ impl SeamSystem {
 }
 
 impl LinearSystem for SeamSystem {
+    type Hands = Serial;
+
     fn set_options(&mut self, options: MixedOptions) {
         self.mixed = MixedSystem::new(options);
         self.fresh = true;

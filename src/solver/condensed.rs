@@ -8,16 +8,17 @@
 //!     (J_c K⁻¹ J_cᵀ + C_c) λ_c + J_c v₀ + d_c = w_c ,      lo_c ≤ λ_c ≤ hi_c
 //! ```
 //!
-//! whose matrix is never formed: its solves go through the fronts near these rows only (see [`MixedSystem::focus_on`]).
+//! whose matrix is never formed: its solves go through the fronts near these rows only (see [`Mixed::focus_on`]).
 //! Pivoting and interior point work on it as on any other. Solves in focus are not refined; what comes out are labels, and
 //! the whole problem confirms them.
 
 use super::auto::{Engine, Settings};
 use super::ipm::Chunk;
-use super::mixed::MixedSystem;
+use super::mixed::Mixed;
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats};
+use crate::linalg::executor::Executor;
 
 /// Rows below which there is nothing to save.
 const WORTHWHILE: usize = 200;
@@ -54,9 +55,9 @@ pub struct Memory {
 }
 
 /// What the condensed problem needs of the whole one.
-pub(super) struct Whole<'a> {
+pub(super) struct Whole<'a, E> {
     pub problem: &'a RowProblem,
-    pub mixed: &'a mut MixedSystem,
+    pub mixed: &'a mut Mixed<E>,
     /// Upper bounds, nowhere below the lower ones.
     pub hi: &'a [f64],
     pub b: &'a [f64],
@@ -92,9 +93,9 @@ impl Memory {
 
     /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there. `failed`:
     /// did pivoting alone not arrive the last time?
-    pub(super) fn decide(
+    pub(super) fn decide<E: Executor>(
         &mut self,
-        whole: Whole<'_>,
+        whole: Whole<'_, E>,
         labels: &mut [Label],
         failed: bool,
         settings: &Settings,
@@ -120,13 +121,13 @@ impl Memory {
     }
 }
 
-struct Condensed<'a> {
-    whole: Whole<'a>,
+struct Condensed<'a, E> {
+    whole: Whole<'a, E>,
     memory: &'a mut Memory,
 }
 
-impl<'a> Condensed<'a> {
-    fn new(whole: Whole<'a>, memory: &'a mut Memory, labels: &[Label]) -> Self {
+impl<'a, E: Executor> Condensed<'a, E> {
+    fn new(whole: Whole<'a, E>, memory: &'a mut Memory, labels: &[Label]) -> Self {
         let problem = whole.problem;
         let n = problem.rows();
         memory.mask.clear();
@@ -217,7 +218,7 @@ impl<'a> Condensed<'a> {
     }
 }
 
-impl PivotSystem for Condensed<'_> {
+impl<E: Executor> PivotSystem for Condensed<'_, E> {
     fn rows(&self) -> usize {
         self.memory.rows.len()
     }

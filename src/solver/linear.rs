@@ -6,14 +6,15 @@
 //!     M v − J_Fᵀ λ_F = r_v,    J_F v + (C+D)_F λ_F = r_λ
 //! ```
 //!
-//! [`MixedSystem`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
+//! [`Mixed`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
 use super::balance;
 use super::ipm::Chunk;
-use super::mixed::{MixedOptions, MixedSystem};
+use super::mixed::{Mixed, MixedOptions};
 use super::system::Pass;
 use super::{Label, RowProblem};
+use crate::linalg::executor::{Executor, Serial};
 
 /// Velocities, impulses and slack velocities of an index set.
 pub struct Point<'a> {
@@ -54,6 +55,8 @@ impl Scratch {
 
 /// Factors and solves the equations above for the problem loaded last.
 pub trait LinearSystem {
+    /// Who runs what can be done at once.
+    type Hands: Executor;
     /// Choices of the factorization; its memory is forgotten.
     fn set_options(&mut self, options: MixedOptions);
     /// New numbers; analyses first when the topology changed, and says so.
@@ -109,7 +112,7 @@ pub trait LinearSystem {
         after(chunk);
     }
     /// The one factorization behind it, if it is one: then rows without bounds can be eliminated once and for all.
-    fn as_one(&mut self) -> Option<&mut MixedSystem> {
+    fn as_one(&mut self) -> Option<&mut Mixed<Self::Hands>> {
         None
     }
     /// How many items are worth working on at once: never a matter of the threads there are.
@@ -169,18 +172,26 @@ pub trait LinearSystem {
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);
 }
 
-impl LinearSystem for MixedSystem {
+impl<E: Executor + Default> LinearSystem for Mixed<E> {
+    type Hands = E;
+
     fn set_options(&mut self, options: MixedOptions) {
-        *self = MixedSystem::new(options);
+        *self = Mixed::new(options);
     }
     fn load(&mut self, problem: &RowProblem) -> bool {
-        MixedSystem::load(self, problem)
+        Mixed::load(self, problem)
     }
-    fn as_one(&mut self) -> Option<&mut MixedSystem> {
+    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        match self.is_shared() {
+            true => self.executor().for_each(items, f),
+            false => Serial.for_each(items, f),
+        }
+    }
+    fn as_one(&mut self) -> Option<&mut Mixed<E>> {
         Some(self)
     }
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
-        MixedSystem::factor(self, problem, labels, diagonal);
+        Mixed::factor(self, problem, labels, diagonal);
     }
     fn solve(
         &mut self,
@@ -191,9 +202,9 @@ impl LinearSystem for MixedSystem {
         lambda: &mut [f64],
         refinements: u32,
     ) {
-        MixedSystem::solve(self, problem, r_v, r_lambda, v, lambda, refinements);
+        Mixed::solve(self, problem, r_v, r_lambda, v, lambda, refinements);
     }
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
-        MixedSystem::solve_pivot(self, problem, v, lambda, refinements);
+        Mixed::solve_pivot(self, problem, v, lambda, refinements);
     }
 }

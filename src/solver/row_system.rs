@@ -68,15 +68,14 @@ pub struct RowSystem<'a, L = MixedSystem> {
 impl<L: LinearSystem> Memory<L> {
     /// Choices of the factorization; where they differ from those before, its memory is forgotten.
     pub fn set_options(&mut self, options: MixedOptions) {
-        let same = options.kernels == self.options.kernels && options.ordering == self.options.ordering;
-        if !same {
+        if options != self.options {
             self.options = options;
             self.mixed.set_options(options);
         }
     }
     /// w = J q + C λ + d, by stretches of rows.
     fn slack_of_response(&self, problem: &RowProblem, lambda: &[f64], w: &mut [f64]) {
-        let share = problem.blocks.len().div_ceil(self.mixed.hands().min(STRETCHES)).max(1);
+        let share = problem.blocks.len().div_ceil(STRETCHES).max(1);
         let mut rest = w;
         let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&[][..], 0, &mut [][..]));
         let mut first = 0;

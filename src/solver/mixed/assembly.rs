@@ -18,7 +18,7 @@ pub struct Assembler<'a> {
 
 impl Assemble for Assembler<'_> {
     /// Masses and Jacobians.
-    fn assemble(&mut self, front: usize, into: &mut FrontMut<'_>) {
+    fn assemble(&self, front: usize, into: &mut FrontMut<'_>) {
         for &(body, local) in self.plan.pivot_bodies.of(front) {
             let local = local as usize;
             into.sign[local..local + 6].fill(1.0);

@@ -6,11 +6,13 @@
 //! rows in focus and of their bodies, with all that is above them. On a net of 600 links under a truck some
 //! thirty of 630 fronts change in a pivot.
 
-use super::MixedSystem;
+use super::Mixed;
 use super::plan::Plan;
 use super::solve::{add_scaled, for_each_six};
 use crate::linalg::Aligned;
+use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Tree};
+use crate::linalg::multifrontal::InParts;
 use crate::linalg::symbolic::NONE;
 use crate::solver::{Label, RowBlock, RowProblem};
 use std::ops::Range;
@@ -33,7 +35,7 @@ pub struct Focus {
     /// The branch's local vectors.
     locals: Vec<Range<usize>>,
     branch: Tree,
-    rest: Tree,
+    rest: InParts,
     /// Right-hand side of the step without the rows in focus, after the rest was gone through.
     still: Aligned,
     local: Aligned,
@@ -52,7 +54,7 @@ impl Focus {
     }
 }
 
-impl MixedSystem {
+impl<E: Executor> Mixed<E> {
     /// Sets the focus on rows of the problem loaded last. Every index set from now on leaves the others free.
     ///
     /// # Panics
@@ -74,7 +76,7 @@ impl MixedSystem {
         focus.blocks.clear();
         focus.blocks.extend(problem.blocks.iter().filter(|b| any(b.row, b.rows)));
         focus.groups.clear();
-        focus.groups.extend(self.factor.varying().groups().iter().filter(|g| any(g.row, g.rows)));
+        focus.groups.extend(plan.sides.groups().iter().filter(|g| any(g.row, g.rows)));
         focus.multipliers.clear();
         let at = plan.row_at.iter().enumerate().filter(|&(row, &at)| rows[row] && at != NONE);
         focus.multipliers.extend(at.map(|(row, &at)| (row as u32, at)));
@@ -100,7 +102,7 @@ impl MixedSystem {
         let fronts = symbolic.fronts.iter().zip(&branch).filter(|(_, wanted)| **wanted);
         focus.locals.extend(fronts.map(|(front, _)| front.local..front.local + front.shape.ld()));
         focus.branch = Tree::part(symbolic, |f| branch[f]);
-        focus.rest = Tree::part(symbolic, |f| !branch[f]);
+        focus.rest = InParts::new(symbolic, |f| !branch[f]);
         focus.rows.resize(plan.most_rows, 0.0);
         for local in [&mut focus.still, &mut focus.local] {
             local.reset(symbolic.locals);
@@ -120,7 +122,7 @@ impl MixedSystem {
                 *r = if *focused { 0.0 } else { -d };
             }
             self.fill(plan, problem, &work.pivot_v, &work.pivot_lambda, &mut focus.still);
-            self.factor.forward_in(&focus.rest, &mut focus.still);
+            self.factor.forward_in_parts(&self.executor, &focus.rest, &mut focus.still);
         }
         (self.work, self.focus) = (work, focus);
     }

@@ -26,6 +26,7 @@ pub use interface::InterfaceRows;
 
 use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
+use crate::linalg::executor::{Executor, Serial};
 use crate::linalg::kernels::{self, Numbers};
 use crate::linalg::ordering::MinDegree;
 use crate::linalg::symbolic::NONE;
@@ -34,12 +35,15 @@ use focus::Focus;
 use plan::Plan;
 
 /// Choices of a [`MixedSystem`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixedOptions {
     /// Arithmetic of the dense kernels.
     pub kernels: Kernels,
     /// Ordering of the block graph.
     pub ordering: OrderingKind,
+    /// Parts of the elimination tree, and stretches of rows, that may be worked on at once; fewer than two for none. The bits are
+    /// the same with any number.
+    pub parts: u32,
 }
 
 /// What a factorization did.
@@ -55,12 +59,16 @@ pub struct FactorStats {
     pub regularised: u32,
 }
 
-/// Factor and solver of the mixed form of one [`RowProblem`] and its successors.
+/// [`Mixed`] on one thread.
+pub type MixedSystem = Mixed<Serial>;
+
+/// Factor and solver of the mixed form of one [`RowProblem`] and its successors; `E` runs what can be done at once.
 ///
 /// Call [`load`](Self::load) once per step, then [`factor`](Self::factor) and [`solve`](Self::solve) per
 /// pivot or interior-point iteration. Memory is kept; an unchanged topology allocates nothing.
 #[derive(Clone, Debug, Default)]
-pub struct MixedSystem {
+pub struct Mixed<E> {
+    executor: E,
     options: MixedOptions,
     plan: Option<Box<Plan>>,
     ordering: MinDegree,
@@ -78,10 +86,22 @@ pub struct MixedSystem {
     work: solve::Work,
 }
 
-impl MixedSystem {
+impl<E: Executor + Default> Mixed<E> {
     /// An empty system.
     pub fn new(options: MixedOptions) -> Self {
         Self { options, factor: Multifrontal::new(options.kernels), ..Self::default() }
+    }
+}
+
+impl<E: Executor> Mixed<E> {
+    /// Who runs what can be done at once.
+    pub fn executor(&self) -> &E {
+        &self.executor
+    }
+
+    /// Is it worth while to share what can be done at once?
+    pub fn is_shared(&self) -> bool {
+        self.options.parts > 1
     }
 
     /// Is the analysis at hand still that of this problem?
@@ -107,8 +127,7 @@ impl MixedSystem {
     }
 
     fn analyse(&mut self, problem: &RowProblem, interface: &InterfaceRows) {
-        let (plan, symbolic, varying) =
-            Plan::build(problem, interface, self.options.ordering, &mut self.ordering);
+        let (plan, symbolic, varying) = Plan::build(problem, interface, &self.options, &mut self.ordering);
         self.factor.plan(symbolic, varying);
         self.interface.clone_from(interface);
         self.regular.resize(problem.rows(), f64::NAN);
@@ -166,9 +185,9 @@ impl MixedSystem {
     /// Factors the fronts whose numbers have changed, and what is above them.
     fn factor_touched(&mut self, problem: &RowProblem) -> FactorStats {
         let Some(plan) = self.plan.as_deref() else { return FactorStats::default() };
-        let mut assembler = Assembler { plan, problem, interface: &self.interface };
+        let assembler = Assembler { plan, problem, interface: &self.interface };
         let numbers = Numbers { jacobian: &problem.jacobian, regular: &self.regular, weight: &self.weight };
-        let (refactored, flops, regularised) = self.factor.factor(&mut assembler, numbers);
+        let (refactored, flops, regularised) = self.factor.factor(&self.executor, &assembler, numbers);
         FactorStats { fronts: self.factor.symbolic.fronts.len(), refactored, flops, regularised }
     }
 

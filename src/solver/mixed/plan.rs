@@ -1,6 +1,6 @@
 //! Where every number of a problem goes: made once per topology.
 
-use super::InterfaceRows;
+use super::{InterfaceRows, MixedOptions};
 use crate::linalg::dissection;
 use crate::linalg::graph::{BlockGraph, NodeKind};
 use crate::linalg::kernels::{Group, PivotRows, Place, Sides, Varying};
@@ -103,18 +103,18 @@ impl Plan {
     pub fn build(
         problem: &RowProblem,
         interface: &InterfaceRows,
-        kind: OrderingKind,
+        options: &MixedOptions,
         work: &mut MinDegree,
     ) -> (Self, Symbolic, Varying) {
         let mut graph = BlockGraph::default();
         let blocks: Vec<RowBlock> = problem.blocks.iter().map(|block| treated(problem, block)).collect();
         let nodes = add_nodes(problem, &blocks, interface, &mut graph);
-        let order = dissection::order(&graph, kind, work);
-        let layout = match kind {
+        let order = dissection::order(&graph, options.ordering, work);
+        let layout = match options.ordering {
             OrderingKind::MinDegree => Layout::Sequence,
             OrderingKind::NestedDissection => Layout::Subtrees,
         };
-        let symbolic = Symbolic::build(&graph, &order, layout);
+        let symbolic = Symbolic::build_in_parts(&graph, &order, layout, options.parts as usize);
         let mut plan = Self {
             bodies: problem.bodies(),
             blocks,
@@ -129,10 +129,14 @@ impl Plan {
         plan.row_end = ends(&plan.row_front);
         let numbers = problem.jacobian.len();
         let varying = Varying::new(&symbolic, &mut rows, &mut groups, places, problem.rows(), numbers);
+        // Bodies hear of their rows by turns, whichever part these are in.
+        let mut turn = vec![0; symbolic.fronts.len()];
+        (0..).zip(&symbolic.turns).for_each(|(k, &f)| turn[f as usize] = k);
+        groups.sort_by_key(|&(front, _)| turn[front as usize]);
         plan.sides = Sides::new(
             plan.body_at.clone(),
             multipliers,
-            varying.groups().to_vec(),
+            groups.iter().map(|&(_, group)| group).collect(),
             problem.block_bodies.clone(),
             (problem.rows(), numbers, symbolic.locals),
         );

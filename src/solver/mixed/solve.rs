@@ -1,8 +1,9 @@
 //! Right-hand sides in, velocities and impulses out; refinement on the KKT residual.
 
-use super::MixedSystem;
+use super::Mixed;
 use super::plan::Plan;
 use crate::linalg::Aligned;
+use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
 use crate::solver::RowProblem;
 
@@ -32,7 +33,7 @@ impl Work {
     }
 }
 
-impl MixedSystem {
+impl<E: Executor> Mixed<E> {
     /// With the labels and D of the last factorization, finds v and λ_F of
     /// M v − J_Fᵀ λ_F = r_v and J_F v + (C+D)_F λ_F = r_λ. Of tight rows r_λ is not read and λ is left as it is.
     ///
@@ -160,7 +161,7 @@ impl MixedSystem {
         };
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
         self.fill(plan, problem, r_v, r_lambda, x);
-        self.factor.solve(x);
+        self.factor.solve(&self.executor, x);
         self.read(plan, problem, r_lambda, (v, lambda), x);
     }
 

@@ -83,7 +83,7 @@ fn every_option() -> Vec<MixedOptions> {
     let mut all = Vec::new();
     for kernels in [Kernels::Auto, Kernels::Plain] {
         for ordering in [OrderingKind::MinDegree, OrderingKind::NestedDissection] {
-            all.push(MixedOptions { kernels, ordering });
+            all.push(MixedOptions { kernels, ordering, ..MixedOptions::default() });
         }
     }
     all
@@ -249,6 +249,48 @@ fn solves_in_focus_are_those_of_the_whole() {
             problem.slack(&v, &lambda, &mut w);
             focused.slack_in_focus(&problem, &near_v, &near, &mut near_w);
             assert!(distance(&only(&near_w), &only(&w)) < 1e-9, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_the_tree_give_the_bits_of_the_whole() {
+    let mut random = Random::new(11);
+    for (problem, at_least) in [
+        (generate::net(8, 30, 8000.0, 1e-8), 2),
+        (generate::rocks(120, 1e-8), 0),
+        (generate::tower(40, 4, 2500.0, 1e-8), 0),
+    ] {
+        let n = problem.rows();
+        let mask: Vec<bool> = problem.lo.iter().map(|lo| lo.is_finite()).collect();
+        let mut whole = MixedSystem::default();
+        whole.load(&problem);
+        for parts in [2, 3, 8] {
+            let mut shared = MixedSystem::new(MixedOptions { parts, ..MixedOptions::default() });
+            shared.load(&problem);
+            assert!(shared.symbolic().parts.len() >= at_least, "{:?}", shared.symbolic().parts);
+            assert!(shared.symbolic().flops() == whole.symbolic().flops());
+            let mut labels = vec![Label::Free; n];
+            for _ in 0..4 {
+                let mut a = (vec![0.0; 6 * problem.bodies()], vec![0.0; n]);
+                let mut b = a.clone();
+                for (system, to) in [(&mut whole, &mut a), (&mut shared, &mut b)] {
+                    system.load(&problem);
+                    system.factor(&problem, &labels, None);
+                    system.solve_pivot(&problem, &mut to.0, &mut to.1, 1);
+                    system.focus_on(&problem, &mask);
+                    system.settle_the_rest(&problem);
+                    let r: Vec<f64> = problem.d.iter().map(|d| -d).collect();
+                    system.solve_in_focus(&problem, true, &r, &mut to.0, &mut to.1);
+                }
+                assert!(a == b, "{parts} parts");
+                for _ in 0..5 {
+                    let row = random.below(n);
+                    if mask[row] {
+                        labels[row] = Label::Lower;
+                    }
+                }
+            }
         }
     }
 }
