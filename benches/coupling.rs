@@ -4,25 +4,30 @@
 //! `cargo bench --bench coupling [-- SCENE…]`
 //!
 //! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). The wall time on
-//! two real threads is printed beside it; on a busy machine it says little.
+//! two real threads is printed beside it; on a busy machine it says little. What `auto` does is what its cost model chooses for two
+//! threads, whether that is the best or not: whole, whole with a shared elimination tree, or cut.
 
 #[path = "support/critical.rs"]
 mod critical;
 #[path = "support/frames.rs"]
 mod frames;
 
-use critical::{Timed, Trace, fastest, makespan};
+use critical::{Timed, Trace, fastest, makespan, wake};
 use frames::{Frame, capture};
 use std::time::Instant;
 use turnbuckle::coupling::body_graph;
+use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
+use turnbuckle::coupling::executor::Executor;
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
+use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
+use turnbuckle::solver::mixed::{Mixed, MixedOptions};
 use turnbuckle::solver::row_solver::Solver;
-use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, residual};
-use turnbuckle::systems::parallel::Parallel;
+use turnbuckle::solver::{Label, condensed, Method, RowProblem, RowSolver, Solution, residual};
+use turnbuckle::systems::parallel::{Crew, Parallel};
 
 /// Scene, first step, steps between captures, captures, the paper's best speed-up. Captures are spread over the length of each
 /// scene: the first seconds of most are nothing but joints, on which the baseline needs one factorization.
@@ -53,6 +58,61 @@ fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
     let mut graph = body_graph(problem);
     graph.cap_weights(6);
     bisection::partition(&graph, parts)
+}
+
+/// What the cost model of `auto` chooses for two threads: one partition for the whole.
+fn own_choice(problem: &RowProblem) -> Grouping {
+    let mut touched = vec![false; problem.bodies()];
+    for block in &problem.blocks {
+        let mut rows = block.row as usize..(block.row + block.rows) as usize;
+        if rows.any(|i| problem.lo[i].is_finite() || problem.hi[i].is_finite()) {
+            problem.bodies_of(block).iter().for_each(|&body| touched[body as usize] = true);
+        }
+    }
+    let touched = touched.into_iter().filter(|t| *t).count();
+    if condensed::pays(problem.rows(), problem.bodies(), touched) {
+        return Grouping::whole(problem.bodies());
+    }
+    let mut graph = body_graph(problem);
+    graph.cap_weights(6);
+    cost::choose(&graph, 2)
+}
+
+/// A solver as it was chosen, on an executor.
+enum Chosen<E: Executor + Default + Clone + std::fmt::Debug> {
+    Whole(Box<Solver<Mixed<E>>>),
+    Cut(Box<Solver<Substructured<E>>>),
+}
+
+impl<E: Executor + Default + Clone + std::fmt::Debug> Chosen<E> {
+    fn new(grouping: &Grouping) -> Self {
+        if grouping.count < 2 {
+            let mut solver = Solver::new(Method::Auto);
+            solver.set_options(MixedOptions { parts: 2, ..MixedOptions::default() });
+            return Self::Whole(Box::new(solver));
+        }
+        let mut solver = Solver::<Substructured<E>>::new(Method::Auto);
+        solver.linear_mut().set_grouping(grouping, Seam::Bodies);
+        Self::Cut(Box::new(solver))
+    }
+
+    fn executor(&self) -> &E {
+        match self {
+            Self::Whole(solver) => solver.linear().executor(),
+            Self::Cut(solver) => solver.linear().executor(),
+        }
+    }
+
+    fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) {
+        fn run<L: LinearSystem>(solver: &mut Solver<L>, problem: &RowProblem, solution: &mut Solution) {
+            solver.set_pivoting_failed(false);
+            solver.solve(problem, solution);
+        }
+        match self {
+            Self::Whole(solver) => run(solver, problem, solution),
+            Self::Cut(solver) => run(solver, problem, solution),
+        }
+    }
 }
 
 /// Monolithic block pivoting on A with a scalar sparse Cholesky, from the same index set; A is given. Milliseconds, whether
@@ -98,6 +158,10 @@ struct Sums {
     flat2_solved: f64,
     wall1: f64,
     wall2: f64,
+    wall_own: f64,
+    own_cut: f64,
+    own_regions: usize,
+    worst_own: f64,
     parts: f64,
     parallel: f64,
     longest: f64,
@@ -177,9 +241,26 @@ fn compare(frame: &Frame, pool: &rayon::ThreadPool, sums: &mut Sums) {
     sums.parallel += tf.parallel();
     sums.longest += tf.regions.iter().map(|r| makespan(r, 2)).sum::<f64>();
     sums.regions += tf.regions.len();
-    // `auto` keeps an island whole where cutting does not pay.
-    let two = tf.on(2).min(tw.elapsed);
+    let choice = own_choice(problem);
+    let mut own = Chosen::<Timed>::new(&choice);
+    let to = fastest(5, || {
+        a.clone_from(&warm);
+        own.solve(problem, &mut a);
+    });
+    let two = to.on(2);
     sums.flat2 += two;
+    sums.own_cut += f64::from(u8::from(choice.count > 1));
+    sums.own_regions += to.regions.len();
+    sums.worst_own = sums.worst_own.max(two / tw.elapsed);
+    let mut own = Chosen::<Crew>::new(&choice);
+    sums.wall_own += pool.install(|| {
+        own.solve(problem, &mut warm.clone());
+        let crew = own.executor().share();
+        least_wall(|| {
+            let mut c = warm.clone();
+            crew.together(|| own.solve(problem, &mut c));
+        })
+    });
     sums.wall1 += least_wall(|| {
         whole.set_pivoting_failed(false);
         a.clone_from(&warm);
@@ -266,6 +347,18 @@ fn main() {
             s.whole / s.flat2,
             s.unsettled,
             s.worst_v,
+        );
+        println!(
+            "    `auto` by its own choice (cut in {:.0} of {n:.0} frames, {:.0} regions of {:.1} µs a solve): {:.2} on two threads, {:.2}× whole, worst frame {:.2}×; \
+             wall {:.2}, {:.2}× the whole's",
+            s.own_cut,
+            s.own_regions as f64 / n,
+            1e3 * wake(),
+            s.flat2 / n,
+            s.whole / s.flat2,
+            1.0 / s.worst_own,
+            s.wall_own / n,
+            s.wall1 / s.wall_own,
         );
         println!(
             "    the baseline factors {:.1} times a frame, {:.2} ms each with its solve; ours {:.1} times, {:.2} ms each with all else",

@@ -10,10 +10,10 @@ use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::mixed::{Kernels, MixedOptions};
 use crate::solver::{Method, RowKind, SolveStats};
-use crate::work::{FlatSolver, Island, Rows, Scheme, Work};
+use crate::work::{FlatSolver, Island, Rows, Scheme, WholeSolver, Work};
 use rayon::prelude::*;
 
-/// What is worked on at once: cut islands one after another, each on all threads; whole ones side by side.
+/// What is worked on at once: cut islands and large ones one after another, each on all threads; the others side by side.
 fn nested(islands: &mut [Island]) -> impl Iterator<Item = &mut Island> {
     islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested)
 }
@@ -30,6 +30,19 @@ fn coupling_settings(settings: &Settings) -> CouplingSettings {
 fn options(settings: &Settings) -> MixedOptions {
     let kernels = if settings.plain_kernels { Kernels::Plain } else { Kernels::Auto };
     MixedOptions { kernels, ..MixedOptions::default() }
+}
+
+/// Is it worked on by all threads? Then such islands go one after another.
+fn is_shared(island: &Island) -> bool {
+    island.cut.scheme == Scheme::Flat || (island.cut.scheme == Scheme::Whole && island.cut.shares > 1)
+}
+
+/// Does some work on an island as a whole, with all threads if its elimination tree is shared.
+fn as_a_whole<R: Send>(solver: &mut WholeSolver, work: impl FnOnce(&mut WholeSolver) -> R + Send) -> R {
+    match solver.linear().is_shared() {
+        true => solver.linear().executor().share().together(|| work(solver)),
+        false => work(solver),
+    }
 }
 
 /// Hands the numbers of the step to the partitions of stale islands; they take their rows, masses and index sets.
@@ -105,11 +118,11 @@ pub fn solve_partitions(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let rows = &work.rows;
     let once = |i: &&mut Island| i.cut.running && i.cut.scheme != Scheme::Nested;
-    for island in work.islands.iter_mut().filter(|i| once(i) && i.cut.scheme == Scheme::Flat) {
+    for island in work.islands.iter_mut().filter(|i| once(i) && is_shared(i)) {
         solve_at_once(island, rows, settings);
     }
     let mut whole: Vec<&mut Island> =
-        work.islands.iter_mut().filter(|i| once(i) && i.cut.scheme == Scheme::Whole).collect();
+        work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
     whole.par_iter_mut().for_each(|island| solve_at_once(island, rows, settings));
 }
 
@@ -206,7 +219,9 @@ fn go_on(island: &mut Island, rough: f64) {
         (Scheme::Flat, Some(flat)) if flat.is_rough() => {
             flat.linear().executor().share().together(|| flat.go_on(problem, solution, rough))
         }
-        (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
+        (Scheme::Whole, _) if solver.is_rough() => {
+            as_a_whole(solver, |solver| solver.go_on(problem, solution, rough))
+        }
         _ => return,
     };
     add_counts(&mut island.stats, &before);
@@ -221,8 +236,8 @@ pub fn finish_solves(step: &mut Step<'_>) {
         go_on(island, 0.0);
         island.friction_shift = friction_shift(island, r);
     };
-    open.iter_mut().filter(|i| i.cut.scheme == Scheme::Flat).for_each(|i| finish(i));
-    open.par_iter_mut().filter(|i| i.cut.scheme == Scheme::Whole).for_each(|i| finish(i));
+    open.iter_mut().filter(|i| is_shared(i)).for_each(|i| finish(i));
+    open.par_iter_mut().filter(|i| !is_shared(i)).for_each(|i| finish(i));
     for island in open {
         bring_back(island, bodies, rows);
     }
@@ -237,9 +252,9 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
         flat.set_method(settings.method);
         return stats;
     }
-    solver.set_options(options(settings));
+    solver.set_options(MixedOptions { parts: cut.shares, ..options(settings) });
     solver.set_method(Method::Bpp);
-    solver.solve(problem, solution)
+    as_a_whole(solver, |solver| solver.solve(problem, solution))
 }
 
 pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
@@ -257,14 +272,14 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }
-    solver.set_options(options(settings));
+    solver.set_options(MixedOptions { parts: cut.shares, ..options(settings) });
     solver.set_method(match settings.method {
         // What is too small to be cut is solved as the partitions would be.
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Method::Auto,
         method => method,
     });
-    solver.solve_roughly(problem, solution, rough)
+    as_a_whole(solver, |solver| solver.solve_roughly(problem, solution, rough))
 }
 
 fn add_counts(stats: &mut SolveStats, before: &SolveStats) {

@@ -14,6 +14,9 @@ use rayon::prelude::*;
 /// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
 const PUBLISHED_SIZE: u32 = 16;
 
+/// Rows from which on a whole solve is worth sharing: it takes a tenth of a millisecond.
+const SHARED: usize = 600;
+
 /// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint
 /// graph and the settings alone: never from the number of threads, nor from earlier steps.
 pub fn partition_bodies(step: &mut Step<'_>) {
@@ -22,7 +25,11 @@ pub fn partition_bodies(step: &mut Step<'_>) {
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
     let Work { islands, bodies, rows, hints, local, .. } = work;
     let settings = step.settings;
-    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, hints, local));
+    let all: usize = islands.iter().map(|island| island.rows.len()).sum();
+    islands.par_iter_mut().for_each(|island| {
+        choose(island, settings, bodies, rows, hints, local);
+        island.cut.shares = shares(island, settings, all);
+    });
     number_partitions(step);
 }
 
@@ -91,6 +98,24 @@ fn choose(
         cut.grouping = group(&cut.graph, settings, how, &own_hints);
     }
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
+}
+
+/// Parts in which the elimination tree of an island is worked on where it is solved as a whole: none of one that is small, or that is
+/// better solved beside others. The bits do not depend on it.
+fn shares(island: &Island, settings: &Settings, all_rows: usize) -> u32 {
+    let rows = island.rows.len();
+    let direct = matches!(settings.method, Method::Auto | Method::Bpp | Method::Ipm);
+    let alone = rows * settings.parallelism as usize > all_rows;
+    let large = island.bodies.len() >= cost::FEWEST && rows >= SHARED;
+    match island.cut.scheme == Scheme::Whole
+        && settings.partitioning == Partitioning::Auto
+        && direct
+        && alone
+        && large
+    {
+        true => settings.parallelism,
+        false => 1,
+    }
 }
 
 /// So many rows with bounds are few, whichever bodies they touch: pivoting decides them in a few substitutions.
