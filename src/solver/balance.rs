@@ -23,16 +23,8 @@ pub fn form(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], size
 #[inline(always)]
 fn form_plainly(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], size: &mut [f64]) {
     for (body, (p, m)) in problem.momentum.iter().zip(&problem.mass).enumerate() {
-        for i in 0..6 {
-            let k = 6 * body + i;
-            r[k] = p[i];
-            size[k] = p[i].abs();
-            for j in 0..6 {
-                let mv = m[6 * i + j] * v[6 * body + j];
-                r[k] -= mv;
-                size[k] += mv.abs();
-            }
-        }
+        let six = 6 * body..6 * body + 6;
+        begin(p, m, &v[six.clone()], &mut r[six.clone()], &mut size[six]);
     }
     for block in &problem.blocks {
         let bodies = problem.bodies_of(block);
@@ -42,14 +34,35 @@ fn form_plainly(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], 
             let at = block.entry as usize + row * width;
             for (j, &body) in problem.jacobian[at..at + width].chunks_exact(6).zip(bodies) {
                 let k = 6 * body as usize;
-                let (r, size) = (&mut r[k..k + 6], &mut size[k..k + 6]);
-                for c in 0..6 {
-                    let jl = j[c] * l;
-                    r[c] += jl;
-                    size[c] += jl.abs();
-                }
+                add(j.try_into().expect("six numbers"), l, &mut r[k..k + 6], &mut size[k..k + 6]);
             }
         }
+    }
+}
+
+/// p − M v of one body, and the sizes of the terms.
+#[inline(always)]
+pub(super) fn begin(p: &[f64; 6], mass: &[f64; 36], v: &[f64], r: &mut [f64], size: &mut [f64]) {
+    let (r, size, v) = (&mut r[..6], &mut size[..6], &v[..6]);
+    for i in 0..6 {
+        r[i] = p[i];
+        size[i] = p[i].abs();
+        for j in 0..6 {
+            let mv = mass[6 * i + j] * v[j];
+            r[i] -= mv;
+            size[i] += mv.abs();
+        }
+    }
+}
+
+/// r += j λ, and the sizes of the terms.
+#[inline(always)]
+pub(super) fn add(j: &[f64; 6], l: f64, r: &mut [f64], size: &mut [f64]) {
+    let (r, size) = (&mut r[..6], &mut size[..6]);
+    for c in 0..6 {
+        let jl = j[c] * l;
+        r[c] += jl;
+        size[c] += jl.abs();
     }
 }
 

@@ -123,6 +123,17 @@ pub trait LinearSystem {
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
         items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
     }
+    /// What is missing to M v = p + Jᵀ λ, the sizes of its terms, and w = J v + C λ + d.
+    fn measure(
+        &self,
+        problem: &RowProblem,
+        (v, lambda): (&[f64], &[f64]),
+        (r, size): (&mut [f64], &mut [f64]),
+        w: &mut [f64],
+    ) {
+        balance::form(problem, v, lambda, r, size);
+        problem.slack(v, lambda, w);
+    }
     /// The point of an index set with D = `shift`: λ of tight rows in, v, λ and w out, refined until the slack of free rows is
     /// below `enough`. Returns the relative imbalance of M v = p + Jᵀ λ where it is known.
     ///
@@ -142,9 +153,8 @@ pub trait LinearSystem {
         self.solve_pivot(problem, v, lambda, 1);
         let mut progress = balance::Progress::default();
         for _ in 0..balance::MAX_REFINEMENTS {
-            balance::form(problem, v, lambda, r_v, size);
+            self.measure(problem, (v, lambda), (r_v, size), w);
             let imbalance = balance::worst(r_v, size);
-            problem.slack(v, lambda, w);
             let mut slack = 0.0f64;
             for i in 0..w.len() {
                 r_lambda[i] = -w[i] - shift.map_or(0.0, |d| d[i] * lambda[i]);
@@ -186,6 +196,15 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
             true => self.executor().for_each(items, f),
             false => Serial.for_each(items, f),
         }
+    }
+    fn measure(
+        &self,
+        problem: &RowProblem,
+        point: (&[f64], &[f64]),
+        momenta: (&mut [f64], &mut [f64]),
+        w: &mut [f64],
+    ) {
+        Mixed::measure(self, problem, point, momenta, w);
     }
     fn as_one(&mut self) -> Option<&mut Mixed<E>> {
         Some(self)

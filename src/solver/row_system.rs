@@ -11,6 +11,7 @@ use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
+use super::row_solver::are_finite;
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats, index_sets, residual};
 
@@ -281,8 +282,8 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Is everything derived from the problem a number?
     pub fn is_finite(&self) -> bool {
         let memory = &self.memory;
-        let b = memory.b.iter().chain(&memory.diagonal);
-        b.chain(memory.inverse.iter().flatten()).all(|x| x.is_finite())
+        let inverse = memory.inverse.as_flattened();
+        [&memory.b[..], &memory.diagonal, inverse].into_iter().all(are_finite)
     }
 
     /// M⁻¹ and M⁻¹ p of every body.

@@ -17,6 +17,7 @@ mod focus;
 mod interface;
 mod plan;
 mod solve;
+mod touching;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Where every number of a problem goes: made once per topology.
 
+use super::touching::Touching;
 use super::{InterfaceRows, MixedOptions};
 use crate::linalg::dissection;
 use crate::linalg::graph::{BlockGraph, NodeKind};
@@ -74,6 +75,8 @@ pub struct Plan {
     pub row_at: Vec<u32>,
     /// The way of right-hand sides and answers.
     pub sides: Sides,
+    /// Rows by bodies; only where products are worked on at once.
+    pub touching: Touching,
     /// Most rows of a group.
     pub most_rows: usize,
     bodies: usize,
@@ -123,6 +126,9 @@ impl Plan {
             interface_bodies: interface.block_bodies.clone(),
             ..Self::default()
         };
+        if options.parts > 1 {
+            plan.touching = Touching::new(problem);
+        }
         let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
         let (mut groups, places) = plan.place_groups(problem, &symbolic);

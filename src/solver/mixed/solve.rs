@@ -2,6 +2,7 @@
 
 use super::Mixed;
 use super::plan::Plan;
+use super::touching::subtract_momentum;
 use crate::linalg::Aligned;
 use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
@@ -227,14 +228,11 @@ impl<E: Executor> Mixed<E> {
         r_v: &mut [f64],
         r_lambda: &mut [f64],
     ) {
+        if self.is_shared() {
+            return self.subtract_in_pieces(problem, (v, lambda), r_v, r_lambda);
+        }
         for (body, mass) in problem.mass.iter().enumerate() {
-            for i in 0..6 {
-                let mut sum = 0.0;
-                for j in 0..6 {
-                    sum += mass[6 * i + j] * v[6 * body + j];
-                }
-                r_v[6 * body + i] -= sum;
-            }
+            subtract_momentum(mass, &v[6 * body..], &mut r_v[6 * body..]);
         }
         for_each_row(problem, |row, j, bodies| {
             if !self.is_free(row) {
@@ -271,7 +269,7 @@ fn for_each_row(problem: &RowProblem, mut f: impl FnMut(usize, &[f64], &[u32])) 
 }
 
 #[inline]
-fn product(j: &[f64], bodies: &[u32], v: &[f64]) -> f64 {
+pub(super) fn product(j: &[f64], bodies: &[u32], v: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (six, &body) in j.chunks_exact(6).zip(bodies) {
         let v = &v[6 * body as usize..6 * body as usize + 6];
