@@ -26,7 +26,7 @@ use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
 use turnbuckle::solver::mixed::{Mixed, MixedOptions};
 use turnbuckle::solver::row_solver::Solver;
-use turnbuckle::solver::{Label, condensed, Method, RowProblem, RowSolver, Solution, residual};
+use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, condensed, residual};
 use turnbuckle::systems::parallel::{Crew, Parallel};
 
 /// Scene, first step, steps between captures, captures, the paper's best speed-up. Captures are spread over the length of each
@@ -70,7 +70,7 @@ fn own_choice(problem: &RowProblem) -> Grouping {
         }
     }
     let touched = touched.into_iter().filter(|t| *t).count();
-    if condensed::pays(problem.rows(), problem.bodies(), touched) {
+    if touched == 0 || condensed::pays(problem.rows(), problem.bodies(), touched) {
         return Grouping::whole(problem.bodies());
     }
     let mut graph = body_graph(problem);

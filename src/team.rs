@@ -14,8 +14,9 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Looks between which a waiting thread does not ask whether somebody else needs its core.
-const LOOKS: u32 = 400;
+/// Looks between which a waiting thread does not ask whether somebody else needs its core: some tens of microseconds, the longest
+/// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
+const LOOKS: u32 = 10_000;
 
 /// Items that are told apart.
 const BITS: usize = 64;

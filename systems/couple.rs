@@ -121,8 +121,7 @@ pub fn solve_partitions(step: &mut Step<'_>) {
     for island in work.islands.iter_mut().filter(|i| once(i) && is_shared(i)) {
         solve_at_once(island, rows, settings);
     }
-    let mut whole: Vec<&mut Island> =
-        work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
+    let mut whole: Vec<&mut Island> = work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
     whole.par_iter_mut().for_each(|island| solve_at_once(island, rows, settings));
 }
 

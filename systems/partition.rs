@@ -75,7 +75,7 @@ fn choose(
     let few = settings.partitioning == Partitioning::Auto
         && settings.method == Method::Auto
         && island.bodies.len() >= fewest
-        && has_few_bounds(island, bodies, rows);
+        && has_few_bounds(island, bodies, rows, settings.parallelism);
     if how == Scheme::Whole || island.bodies.len() < fewest || few {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
@@ -125,8 +125,9 @@ const FEW_ROWS: usize = 500;
 /// eliminating the others pays on one thread, cutting pays more: the interior point decides them, on all threads.
 const FEW_BODIES: f64 = 0.2;
 
-/// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut?
-fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
+/// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut? Where there are none at all, one
+/// linear solve is everything, and on two threads a shared tree is faster than a cut; for more nobody has measured it.
+fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows, parallelism: u32) -> bool {
     let (touched, mut bounded) = (&mut island.cut.touched, 0);
     touched.clear();
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
@@ -142,7 +143,8 @@ fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
     touched.dedup();
     let (n, few) = (island.bodies.len(), bounded <= FEW_ROWS);
     let near = few || touched.len() as f64 <= FEW_BODIES * n as f64;
-    near && condensed::pays(island.rows.len(), n, touched.len())
+    let linear = touched.is_empty() && parallelism <= 2;
+    linear || near && condensed::pays(island.rows.len(), n, touched.len())
 }
 
 /// The settings a grouping depends on, as numbers.
