@@ -288,13 +288,11 @@ impl Multifrontal {
 
     /// What is above a touched front is touched. Have two parts as much to do as a region is worth?
     fn touch_paths(&mut self) -> bool {
-        let mut busy = 0;
-        let mut own = 0..0;
-        for part in self.parts.iter().map(|part| part.extent.fronts.clone()).chain([0..0]) {
-            let end = if part.is_empty() { self.above.len() } else { part.end };
-            own = own.end..end;
+        let (mut busy, mut begin) = (0, 0);
+        let ends = self.parts.iter().map(|part| part.extent.fronts.end);
+        for (k, end) in ends.chain(std::iter::once(self.above.len())).enumerate() {
             let mut work = 0;
-            for f in own.clone() {
+            for f in begin..end {
                 if self.dirty[f] {
                     let (parent, operations) = self.above[f];
                     work += operations + FRONT;
@@ -303,7 +301,8 @@ impl Multifrontal {
                     }
                 }
             }
-            busy += u32::from(!part.is_empty() && work >= WORTH_A_REGION);
+            busy += u32::from(k < self.parts.len() && work >= WORTH_A_REGION);
+            begin = end;
         }
         busy >= 2
     }
