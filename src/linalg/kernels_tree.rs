@@ -289,7 +289,10 @@ impl Tree {
             step.panel = fours(step.panel() - extent.panels.start);
             step.update = fours(step.update() - extent.updates.start);
             assert!(step.panel() + step.shape().panel_len() <= extent.panels.len(), "panel of another part");
-            assert!(step.update() + step.update_len() <= extent.updates.len(), "update of another part");
+            assert!(
+                step.update() + step.shape().update_len() <= extent.updates.len(),
+                "update of another part"
+            );
             if step.parent == NONE || step.parent() >= extent.locals.end {
                 (step.parent, step.straight, step.runs) = (NONE, NONE, (0, 0));
             } else {
