@@ -340,21 +340,21 @@ fn factors_in_eight_lanes_have_the_bits_of_four() {
         let graph = random_graph(&mut random, nodes);
         let order = dissection::order(&graph, OrderingKind::NestedDissection, &mut work);
         let plan = Symbolic::build(&graph, &order, Layout::Sequence);
-        let mut dense = Dense::new(&graph, &plan, &mut random);
+        let dense = Dense::new(&graph, &plan, &mut random);
         let rhs = vector(nodes, &mut random);
-        let mut run = |isa: Isa| {
+        let run = |isa: Isa| {
             let mut factor = Multifrontal::with(isa);
             factor.plan(plan.clone(), Varying::none(&plan));
             // Twice: the second time update matrices hold old numbers, which must not matter.
-            factor.factor(&mut dense, Numbers::default());
+            factor.factor(&Serial, &dense, Numbers::default());
             factor.touch_all();
-            factor.factor(&mut dense, Numbers::default());
+            factor.factor(&Serial, &dense, Numbers::default());
             let mut x = vec![0.0; plan.locals];
             for node in (0..nodes).filter(|&node| graph.kind[node] != NodeKind::Interface) {
                 let front = &plan.fronts[plan.node_front[node] as usize];
                 x[front.local + plan.node_local[node] as usize] = rhs[node];
             }
-            factor.solve(&mut x);
+            factor.solve(&Serial, &mut x);
             bits(&x)
         };
         assert_eq!(run(wide), run(narrow), "round {round}");
