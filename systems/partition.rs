@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
 const PUBLISHED_SIZE: u32 = 16;
 
-/// Rows from which on a whole solve is worth sharing: it takes a tenth of a millisecond.
+/// Rows from which on a whole solve is worth sharing; smaller ones are over before a helper has come.
 const SHARED: usize = 600;
 
 /// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint

@@ -24,7 +24,7 @@ pub fn first_touch(a: &Placed, b: &Placed, motion: DVec3) -> Option<f64> {
 }
 
 /// Does a ball that moves by `motion` relative to `a` stay apart from it for sure? The plane through the nearest point of a convex
-/// shape tells, at a twentieth of the time of a cast; `false` says nothing.
+/// shape tells, without a cast; `false` says nothing.
 pub fn ball_stays_apart(a: &Placed, centre: DVec3, radius: f64, motion: DVec3) -> bool {
     let shape = &**a.shape.parry();
     if !shape.is_convex() {
