@@ -59,6 +59,8 @@ pub struct Work {
     pub newton: crate::systems::newton::Memory,
     /// Memory of [`crate::systems::refine`].
     pub curve: crate::systems::refine::Curve,
+    /// Joints after the step, where projection closes them.
+    pub openings: crate::systems::project::Openings,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }
