@@ -89,9 +89,7 @@ fn get<'a>(words: &'a [f64], at: &mut usize) -> &'a [f64] {
 
 fn write(bytes: &mut Vec<u8>, spooled: &Spooled) {
     let p = &spooled.problem;
-    let block = |b: &RowBlock| {
-        [b.row, b.rows, b.body, b.bodies, b.entry, u32::from(b.fold)].map(f64::from)
-    };
+    let block = |b: &RowBlock| [b.row, b.rows, b.body, b.bodies, b.entry, u32::from(b.fold)].map(f64::from);
     put(bytes, p.mass.as_flattened());
     put(bytes, p.momentum.as_flattened());
     put(bytes, p.blocks.iter().map(block).collect::<Vec<_>>().as_flattened());
@@ -126,7 +124,6 @@ fn take(words: &[f64], at: &mut usize) -> Spooled {
         hi: list(),
         kind: list().iter().map(kind).collect(),
     };
-    let start =
-        Solution { lambda: list(), v: list(), labels: list().iter().map(label).collect() };
+    let start = Solution { lambda: list(), v: list(), labels: list().iter().map(label).collect() };
     Spooled { problem, start, hints: list().iter().map(|h| *h as i32).collect() }
 }
