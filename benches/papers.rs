@@ -1,15 +1,23 @@
-//! The tables and figures of 000 §7 on our scenes, for its loop as it is published and for ours beside it.
+//! The tables and figures of 000 §7 on our scenes, for its loop as it is published and for ours beside it, and Tables 6.2 to 6.4 of 003.
 //!
-//! `cargo bench --bench papers [-- table3 table4 fig9 fig12 fig13] [SCENE…]`, a few minutes each; scenes narrow Table 3. Times are of one solve, on a core (other
-//! programs hardly disturb them); those of more threads than one are estimated from the critical path.
+//! `cargo bench --bench papers [-- table3 table4 fig9 fig12 fig13 table62 table63 table64] [SCENE…] [--limit S] [--frames N]`, a few minutes
+//! each; scenes narrow Table 3 and those of 003. A frame of these is ended after `--limit` seconds (20 in Table 3, 5 in those of 003), and
+//! that is told. Times are of one solve, in 000's tables on a core (other programs hardly disturb them); those of more threads than one are
+//! estimated from the critical path.
 
 #[path = "support/critical.rs"]
 mod critical;
 #[path = "support/frames.rs"]
 mod frames;
+#[path = "support/gradients.rs"]
+mod gradients;
+#[path = "support/spool.rs"]
+mod spool;
 
 use critical::{Timed, Trace, fastest};
 use frames::{Frame, capture};
+use spool::{Spool, Spooled};
+use std::time::Duration;
 use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
@@ -50,32 +58,49 @@ fn warm(frame: &Frame) -> Solution {
     Solution { labels: frame.labels.clone(), ..Solution::default() }
 }
 
-/// What the frames of a scene came to.
+/// What the frames of a scene came to: means of those that ended in time.
 #[derive(Default)]
 struct Row {
     k: f64,
     at_limit: f64,
     solved: f64,
     settled_wrongly: f64,
+    /// Frames that were ended.
+    stopped: usize,
 }
 
-/// The loop as published: k, share at the limit, share truly solved (relative residual at most 1e-9) and share settled on
-/// something that is no solution.
-fn convergence(frames: &[Frame], interface: Method) -> Row {
+/// The process of one frame by the loop as published: prints k, whether it settled, whether that is a solution (relative
+/// residual at most 1e-9).
+fn one_nested(interface: &str, file: &str) {
+    let interface = Method::from_name(interface).expect("a solver of ours");
+    let frame = spool::read(file).remove(0);
+    let hints = frame.hints.iter().map(|h| u32::try_from(*h).ok()).collect();
+    let frame = Frame { problem: frame.problem, labels: frame.start.labels, hints };
+    let (mut solution, mut nested) = (warm(&frame), Nested::default());
+    let settings = published(interface);
+    let stats =
+        nested::solve(&mut nested, &frame.problem, &published_cut(&frame), &mut solution, &settings, &Serial);
+    let (iterations, settled) = nested.outcome();
+    println!("{iterations} {} {}", u8::from(settled), u8::from(stats.converged));
+}
+
+/// The loop as published: k, share at the limit, share truly solved and share settled on something that is no solution.
+fn convergence(frames: &[Frame], interface: Method, limit: Duration) -> Row {
     let mut row = Row::default();
     for frame in frames {
-        let mut solution = warm(frame);
-        let mut nested = Nested::default();
-        let cut = published_cut(frame);
-        let stats =
-            nested::solve(&mut nested, &frame.problem, &cut, &mut solution, &published(interface), &Serial);
-        let (iterations, settled) = nested.outcome();
-        row.k += f64::from(iterations);
-        row.at_limit += f64::from(u8::from(!settled));
-        row.solved += f64::from(u8::from(stats.converged));
-        row.settled_wrongly += f64::from(u8::from(settled && !stats.converged));
+        let hints = frame.hints.iter().map(|h| h.map_or(-1, |h| h as i32)).collect();
+        let file = Spool::new(&[Spooled { problem: frame.problem.clone(), start: warm(frame), hints }]);
+        match file.solve(&["nested", interface.name()], limit).as_deref() {
+            Some(&[k, settled, solved]) => {
+                row.k += k;
+                row.at_limit += 1.0 - settled;
+                row.solved += solved;
+                row.settled_wrongly += settled * (1.0 - solved);
+            }
+            _ => row.stopped += 1,
+        }
     }
-    let n = frames.len().max(1) as f64;
+    let n = (frames.len() - row.stopped).max(1) as f64;
     for sum in [&mut row.k, &mut row.at_limit, &mut row.solved, &mut row.settled_wrongly] {
         *sum /= n;
     }
@@ -91,15 +116,16 @@ fn ours(frames: &[Frame]) -> f64 {
 }
 
 fn table3() {
+    let limit = option("--limit", 20.0);
     println!(
         "Table 3, fifty frames over the length of each scene (chain_drop ten; spinner ten of its first 4 s), warm, k at most 10; the paper's figures in brackets"
     );
     println!(
-        "| scene | interface | rows, most | mean k | at limit | truly solved | settled, but wrong | auto solves |"
+        "| scene | interface | rows, most | mean k | at limit | truly solved | settled, but wrong | > {limit} s | auto solves |"
     );
     let asked: Vec<String> = std::env::args().collect();
     let narrowed = TABLE3.iter().any(|row| asked.iter().any(|a| a == row.0));
-    for (name, every, count, k, limit) in TABLE3 {
+    for (name, every, count, k, at_limit) in TABLE3 {
         if narrowed && !asked.iter().any(|a| a == name) {
             continue;
         }
@@ -107,14 +133,16 @@ fn table3() {
         let rows = frames.iter().map(|f| f.problem.rows()).max().unwrap_or(0);
         let auto = ours(&frames);
         for method in [Method::Bpp, Method::PgsSm] {
-            let row = convergence(&frames, method);
+            let row = convergence(&frames, method, Duration::from_secs_f64(limit));
             println!(
-                "| {name} | {} | {rows} | {:.1} ({k}) | {:.0} % ({limit:.0} %) | {:.0} % | {:.0} % | {:.0} % |",
+                "| {name} | {} | {rows} | {:.1} ({k}) | {:.0} % ({at_limit:.0} %) | {:.0} % | {:.0} % | {} of {} | {:.0} % |",
                 method.name(),
                 row.k,
                 100.0 * row.at_limit,
                 100.0 * row.solved,
                 100.0 * row.settled_wrongly,
+                row.stopped,
+                frames.len(),
                 100.0 * auto,
             );
         }
@@ -293,13 +321,33 @@ fn fig13() {
     }
 }
 
+/// The number that follows `name` on the command line.
+fn option(name: &str, or: f64) -> f64 {
+    std::env::args().skip_while(|a| a != name).nth(1).and_then(|n| n.parse().ok()).unwrap_or(or)
+}
+
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        ["--one", "islands", method, limit, file] => {
+            return gradients::one(method, limit.parse().expect("seconds"), file);
+        }
+        ["--one", "nested", interface, file] => return one_nested(interface, file),
+        _ => {}
+    }
     let tables: [(&str, fn()); 5] =
         [("table3", table3), ("table4", table4), ("fig9", fig9), ("fig12", fig12), ("fig13", fig13)];
+    let of_003 = ["table62", "table63", "table64"];
+    let named = |name: &str| args.iter().any(|a| a == name);
+    let all = !tables.iter().any(|t| named(t.0)) && !of_003.into_iter().any(named);
     for (name, print) in tables {
-        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+        if all || named(name) {
             print();
         }
+    }
+    if all || of_003.into_iter().any(named) {
+        let wanted = |name: &str| all || named(name);
+        gradients::tables(&wanted, &args, option("--frames", 12.0) as u64, option("--limit", 5.0));
     }
 }

@@ -11,7 +11,11 @@ use std::time::Duration;
 
 fn steps(c: &mut Criterion) {
     let mut group = c.benchmark_group("step");
-    group.sample_size(20).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
+    group
+        .sample_size(20)
+        .nresamples(5000)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
     for &(name, seconds) in SCENES {
         for threads in [1, 2, 4, 8] {
             if threads > std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {

@@ -5,10 +5,10 @@ use turnbuckle::snapshot::Snapshot;
 
 /// The papers' scenes and the seconds after which each is in full swing.
 pub const SCENES: &[(&str, f64)] = &[
-    ("log_tower", 1.0),
-    ("cable_spinner", 1.5),
-    ("chain_wrap", 1.5),
-    ("chain_drop", 1.0),
+    ("log_tower", 3.0),
+    ("cable_spinner", 3.0),
+    ("chain_wrap", 4.0),
+    ("chain_drop", 2.0),
     ("rock_pile", 1.5),
     ("net_truck", 1.0),
     ("tandem_cranes", 1.0),

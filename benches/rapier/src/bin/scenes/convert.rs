@@ -1,26 +1,19 @@
 //! A scene of ours as rapier's sets: same masses, inertias, shapes, friction, joints, gravity and step.
 //!
-//! What differs, because rapier has no such thing:
+//! Joints are in `links.rs`, what moves by itself in `script.rs`. What differs, because rapier has no such thing:
 //! - A universal joint becomes a generic joint that locks the third component of the relative quaternion. That is the
 //!   same joint while only one of its two axes turns (chain_wrap swings in a plane), and differs by the product of both half-angles otherwise.
 //! - Friction bounds: rapier's default model bounds friction for a whole manifold, ours for each point.
 //! - Torsion and rolling friction are not carried over; a scene that has them is refused.
 
+use crate::links::{self, Link, TWO_TURNS};
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 use rapier3d_f64::prelude as r;
 use std::collections::BTreeMap;
 use turnbuckle::components::*;
-use turnbuckle::constraint::{Ball, Fixed, Frame, Frames, Revolute, RotationMotor, Universal};
 use turnbuckle::geometry::Shape;
 use turnbuckle::scene::Scene;
-
-/// A joint in numbers.
-pub struct Link {
-    pub bodies: [usize; 2],
-    pub frames: Frames,
-    locked: r::JointAxesMask,
-}
 
 /// A collider in numbers.
 pub struct Solid {
@@ -51,6 +44,8 @@ pub enum Joints {
 pub struct Twin {
     pub world: r::PhysicsWorld,
     pub handles: Vec<r::RigidBodyHandle>,
+    /// Joints held by impulses, by their number in the plan.
+    pub joints: Vec<Option<r::ImpulseJointHandle>>,
 }
 
 pub fn pose(position: DVec3, rotation: DQuat) -> r::Pose {
@@ -65,21 +60,15 @@ impl Model {
             world.query_mut::<(Entity, &BodyKind)>().into_iter().map(|(e, _)| e).collect();
         bodies.sort_by_key(|e| e.id());
         let index: BTreeMap<Entity, usize> = bodies.iter().enumerate().map(|(i, e)| (*e, i)).collect();
-        let links = links(scene, &index)?;
-        if links.len() != scene.joints.len() {
-            return Err(format!(
-                "{} of its {} joints have no counterpart",
-                scene.joints.len() - links.len(),
-                scene.joints.len()
-            ));
-        }
+        let links = links::links(scene, &index)?;
         let solids = solids(scene, &index)?;
         Ok(Model { bodies, links, solids })
     }
 
     /// Are these two bodies tied by a joint? Such pairs do not collide.
     pub fn tied(&self) -> std::collections::BTreeSet<(usize, usize)> {
-        self.links.iter().map(|l| (l.bodies[0].min(l.bodies[1]), l.bodies[0].max(l.bodies[1]))).collect()
+        let tied = self.links.iter().filter(|l| !l.collides());
+        tied.map(|l| (l.bodies[0].min(l.bodies[1]), l.bodies[0].max(l.bodies[1]))).collect()
     }
 
     /// Builds rapier's copy. Bodies never sleep, here as there, so that rest is held and not frozen.
@@ -90,23 +79,32 @@ impl Model {
         for solid in &self.solids {
             world.insert_collider(solid.collider(), Some(handles[solid.body]));
         }
-        let two_turns = r::JointAxesMask::LIN_AXES | r::JointAxesMask::ANG_Z;
-        if joints == Joints::Multibody && self.links.iter().any(|l| l.locked == two_turns) {
-            return Err("rapier's multibodies do not implement joints of two turns".into());
-        }
+        let mut held = vec![None; scene.joints.len()];
         for link in &self.links {
             let [a, b] = link.bodies.map(|i| handles[i]);
             match joints {
-                Joints::Impulse => drop(world.insert_impulse_joint(a, b, link.joint())),
-                Joints::Multibody => drop(
-                    world
-                        .insert_multibody_joint(a, b, link.joint())
-                        .ok_or("joints close a loop: no multibody")?,
-                ),
+                Joints::Impulse => held[link.number] = Some(world.insert_impulse_joint(a, b, link.joint)),
+                Joints::Multibody => reduce(&mut world, a, b, link)?,
             }
         }
-        Ok(Twin { world, handles })
+        Ok(Twin { world, handles, joints: held })
     }
+}
+
+/// Ties two bodies by reduced coordinates.
+fn reduce(
+    world: &mut r::PhysicsWorld,
+    a: r::RigidBodyHandle,
+    b: r::RigidBodyHandle,
+    link: &Link,
+) -> Result<(), String> {
+    if link.joint.locked_axes == TWO_TURNS {
+        return Err("rapier's multibodies do not implement joints of two turns".into());
+    }
+    if !link.joint.motor_axes.is_empty() || !link.joint.coupled_axes.is_empty() {
+        return Err("joints with motors are tried by impulses only".into());
+    }
+    world.insert_multibody_joint(a, b, link.joint).map(drop).ok_or("joints close a loop: no multibody".into())
 }
 
 fn insert_body(world: &mut r::PhysicsWorld, scene: &Scene, entity: Entity) -> r::RigidBodyHandle {
@@ -139,17 +137,6 @@ fn insert_body(world: &mut r::PhysicsWorld, scene: &Scene, entity: Entity) -> r:
     )
 }
 
-impl Link {
-    fn joint(&self) -> r::GenericJoint {
-        let at = |f: &Frame| pose(f.anchor, f.rotation);
-        r::GenericJointBuilder::new(self.locked)
-            .local_frame1(at(&self.frames.a))
-            .local_frame2(at(&self.frames.b))
-            .contacts_enabled(false)
-            .build()
-    }
-}
-
 impl Solid {
     /// Without mass of its own: the body has ours.
     fn collider(&self) -> r::Collider {
@@ -169,32 +156,6 @@ impl Solid {
             .collision_groups(groups)
             .build()
     }
-}
-
-fn links(scene: &Scene, index: &BTreeMap<Entity, usize>) -> Result<Vec<Link>, String> {
-    let mut links = Vec::new();
-    for &entity in &scene.joints {
-        let joint = scene.world.entity(entity).map_err(|e| e.to_string())?;
-        let (a, b, frames, locked, free) = if let Some(j) = joint.get::<&Ball>() {
-            let free = j.swing.is_none() && j.twist.is_free() && matches!(j.motor, RotationMotor::Off);
-            (j.a, j.b, j.frames, r::JointAxesMask::LOCKED_SPHERICAL_AXES, free)
-        } else if let Some(j) = joint.get::<&Revolute>() {
-            (j.a, j.b, j.frames, r::JointAxesMask::LOCKED_REVOLUTE_AXES, j.axis.is_free())
-        } else if let Some(j) = joint.get::<&Fixed>() {
-            (j.a, j.b, j.frames, r::JointAxesMask::LOCKED_FIXED_AXES, true)
-        } else if let Some(j) = joint.get::<&Universal>() {
-            // x of a stays perpendicular to y of b: turns about x and then y, none about z.
-            let locked = r::JointAxesMask::LIN_AXES | r::JointAxesMask::ANG_Z;
-            (j.a, j.b, j.frames, locked, j.first.is_free() && j.second.is_free())
-        } else {
-            continue;
-        };
-        if !free {
-            return Err("joints with limits, motors or friction are not converted".into());
-        }
-        links.push(Link { bodies: [index[&a], index[&b]], frames, locked });
-    }
-    Ok(links)
 }
 
 fn solids(scene: &mut Scene, index: &BTreeMap<Entity, usize>) -> Result<Vec<Solid>, String> {

@@ -1,17 +1,28 @@
 //! One ruler for both engines: it sees poses only.
 
 use crate::convert::{Model, Solid};
+use crate::links::{Link, Opening};
+use glam::DVec3;
 use rapier3d_f64::parry::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
 use rapier3d_f64::prelude as r;
 use std::collections::BTreeSet;
 
-/// The largest distance of a joint's two anchors (m).
-pub fn separation(model: &Model, poses: &[r::Pose]) -> f64 {
-    let gap = |l: &crate::convert::Link| {
+/// By how much joints come open (m), the most of those that `holds` says are still there.
+pub fn separation(model: &Model, poses: &[r::Pose], holds: impl Fn(&Link) -> bool) -> f64 {
+    let gap = |l: &Link| {
         let [a, b] = l.bodies.map(|i| &poses[i]);
-        (*a * l.frames.a.anchor).distance(*b * l.frames.b.anchor)
+        let span = *b * l.frames.b.anchor - *a * l.frames.a.anchor;
+        match l.opening {
+            Opening::Point => span.length(),
+            Opening::Rail => {
+                let axis = a.rotation * (l.frames.a.rotation * DVec3::X);
+                (span - axis * axis.dot(span)).length()
+            }
+            Opening::Length(length) => (span.length() - length).abs(),
+            Opening::AtMost(length) => (span.length() - length).max(0.0),
+        }
     };
-    model.links.iter().map(gap).fold(0.0, worse)
+    model.links.iter().filter(|l| holds(l)).map(gap).fold(0.0, worse)
 }
 
 /// The larger; what is not a number is the worst.
