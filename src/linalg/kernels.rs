@@ -16,15 +16,13 @@
 
 pub use super::kernels_fronts::*;
 pub use super::kernels_lanes::{Isa, Kernels, wide};
+pub use super::kernels_memory::{AHEAD, fetch, settle_streams};
+pub use super::kernels_passing::*;
 pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;
 
-#[cfg(target_arch = "x86_64")]
-use super::kernels_avx2::multiply_wide;
 use super::kernels_fronts::copy;
-#[cfg(target_arch = "x86_64")]
-use super::kernels_lanes::Set;
 use super::kernels_lanes::{Lanes, dispatch};
 use super::kernels_large::{ROWS, factor_in_panels};
 pub(super) use super::kernels_substitute::{backward_kernel, forward_kernel};
@@ -84,8 +82,9 @@ impl Shape {
     /// Numbers of work space the factorization needs.
     pub fn scratch_len(self) -> usize {
         let packed = if self.is_large() { PANEL * (self.ld() + ROWS) } else { 0 };
-        // Behind a small front there may be its signs.
-        self.front_len() + self.border_at() + packed
+        // Behind a small front there may be its signs, and its panel before it goes to memory.
+        let own = if self.is_small() { self.panel_len() } else { 0 };
+        self.front_len() + self.border_at() + packed + own
     }
 
     /// Does the panel outgrow the first cache?
@@ -166,7 +165,7 @@ pub fn factor_front(
     );
     let (panel, update, w) = (panel.as_mut_ptr(), update.as_mut_ptr(), w.as_mut_ptr());
     let sign = sign.as_ptr();
-    dispatch!(isa, factor_assembled(isa: Isa, shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64) -> u32)
+    dispatch!(isa, factor_assembled(shape: Shape, panel: *mut f64, update: *mut f64, w: *mut f64, sign: *const f64) -> u32)
 }
 
 /// Forward substitution: pivots of `x` become L⁻¹ x, the border of `x` loses L x.
@@ -198,11 +197,6 @@ pub fn multiply_subtract(isa: Isa, (m, n, k): (usize, usize, usize), a: &[f64], 
     assert!(m.is_multiple_of(4) && n.is_multiple_of(4));
     assert!(a.len() >= m * k && b.len() >= n * k && c.len() >= m * n);
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    #[cfg(target_arch = "x86_64")]
-    if isa.set() == Set::Avx512 {
-        // SAFETY: lengths were checked; the set exists only where detection found it.
-        return unsafe { multiply_wide(m, n, k, a, b, c) };
-    }
     dispatch!(isa, multiply_kernel(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64));
 }
 
@@ -389,7 +383,6 @@ fn replace_pivot(d: f64, sign: f64) -> (f64, u32) {
 /// Factors a front that is in `panel`.
 #[inline(always)]
 unsafe fn factor_assembled<S: Lanes>(
-    isa: Isa,
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -401,14 +394,13 @@ unsafe fn factor_assembled<S: Lanes>(
         if shape.is_small() {
             copy::<S>(w, shape.front_len(), panel);
         }
-        factor_kernel::<S>(isa, shape, panel, update, w, sign)
+        factor_kernel::<S>(shape, panel, update, w, sign)
     }
 }
 
 /// Factors a front that is in `w` if it is small, else in `panel`.
 #[inline(always)]
 pub(super) unsafe fn factor_kernel<S: Lanes>(
-    isa: Isa,
     shape: Shape,
     panel: *mut f64,
     update: *mut f64,
@@ -428,7 +420,7 @@ pub(super) unsafe fn factor_kernel<S: Lanes>(
             };
         }
         usual_shapes!(fixed);
-        S::factor_any(isa, shape, panel, update, w, sign)
+        S::factor_any(shape, panel, update, w, sign)
     }
 }
 

@@ -6,9 +6,9 @@
 
 use super::kernels::{Below, Shape, factor_any_shape, factor_written_out};
 use super::kernels_fronts::{Group, Job, fold_group};
-use super::kernels_lanes::{Isa, Lanes, Set};
-use super::kernels_tiles::{multiply_kernel, strip_in_fours};
-use super::kernels_tree::extend_add_kernel;
+use super::kernels_lanes::Lanes;
+use super::kernels_passing::extend_add_kernel;
+use super::kernels_tiles::strip_in_fours;
 use super::kernels_wide;
 use super::symbolic::Run;
 use std::arch::x86_64::*;
@@ -58,71 +58,39 @@ impl<const WIDE: bool> Lanes for Avx2<WIDE> {
         w: *mut f64,
         sign: *const f64,
     ) -> u32 {
-        #[target_feature(enable = "avx2,fma")]
-        #[inline(never)]
-        unsafe fn apart<const PIVOTS: usize, const BORDER: usize>(
-            panel: *mut f64,
-            update: *mut f64,
-            w: *mut f64,
-            sign: *const f64,
-        ) -> u32 {
-            // SAFETY: the caller's promise.
-            unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign) }
-        }
         // SAFETY: see above.
-        unsafe { apart::<PIVOTS, BORDER>(panel, update, w, sign) }
+        unsafe {
+            match WIDE {
+                true => wide::factor_fixed::<PIVOTS, BORDER>(panel, update, w, sign),
+                false => narrow::factor_fixed::<PIVOTS, BORDER>(panel, update, w, sign),
+            }
+        }
     }
     #[inline(always)]
     unsafe fn factor_any(
-        isa: Isa,
         shape: Shape,
         panel: *mut f64,
         update: *mut f64,
         w: *mut f64,
         sign: *const f64,
     ) -> u32 {
-        #[target_feature(enable = "avx2,fma")]
-        #[inline(never)]
-        unsafe fn apart(
-            shape: Shape,
-            panel: *mut f64,
-            update: *mut f64,
-            w: *mut f64,
-            sign: *const f64,
-        ) -> u32 {
-            // SAFETY: the caller's promise.
-            unsafe { factor_any_shape::<Avx2>(shape, panel, update, w, sign) }
-        }
-        #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
-        #[inline(never)]
-        unsafe fn wide(
-            shape: Shape,
-            panel: *mut f64,
-            update: *mut f64,
-            w: *mut f64,
-            sign: *const f64,
-        ) -> u32 {
-            // SAFETY: the caller's promise.
-            unsafe { factor_any_shape::<Avx2<true>>(shape, panel, update, w, sign) }
-        }
-        // SAFETY: see above; `Set::Avx512` exists only where detection found it.
+        // SAFETY: see above.
         unsafe {
-            match isa.set() {
-                Set::Avx512 => wide(shape, panel, update, w, sign),
-                _ => apart(shape, panel, update, w, sign),
+            match WIDE {
+                true => wide::factor_any(shape, panel, update, w, sign),
+                false => narrow::factor_any(shape, panel, update, w, sign),
             }
         }
     }
     #[inline(always)]
     unsafe fn fold_any(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
-        #[target_feature(enable = "avx2,fma")]
-        #[inline(never)]
-        unsafe fn apart(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
-            // SAFETY: the caller's promise.
-            unsafe { fold_group::<Avx2, 0>(job, group, shape, panel, update) }
-        }
         // SAFETY: see above.
-        unsafe { apart(job, group, shape, panel, update) }
+        unsafe {
+            match WIDE {
+                true => wide::fold_any(job, group, shape, panel, update),
+                false => narrow::fold_any(job, group, shape, panel, update),
+            }
+        }
     }
     #[inline(always)]
     unsafe fn extend_add(
@@ -133,21 +101,27 @@ impl<const WIDE: bool> Lanes for Avx2<WIDE> {
         panel: *mut f64,
         update: *mut f64,
     ) {
-        #[target_feature(enable = "avx2,fma")]
-        #[inline(never)]
-        unsafe fn apart(
-            runs: &[Run],
-            child: Shape,
-            from: *const f64,
-            parent: Shape,
-            panel: *mut f64,
-            update: *mut f64,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { extend_add_kernel::<Avx2>(runs, child, from, parent, panel, update) }
-        }
         // SAFETY: see above.
-        unsafe { apart(runs, child, from, parent, panel, update) }
+        unsafe {
+            match WIDE {
+                true => wide::extend_add(runs, child, from, parent, panel, update),
+                false => narrow::extend_add(runs, child, from, parent, panel, update),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn stream(to: *mut f64, n: usize, from: *const f64) {
+        // SAFETY: see above; such stores go to whole fours only.
+        unsafe {
+            if !to.addr().is_multiple_of(32) {
+                return std::ptr::copy_nonoverlapping(from, to, n);
+            }
+            let mut i = 0;
+            while i < n {
+                _mm256_stream_pd(to.add(i), _mm256_loadu_pd(from.add(i)));
+                i += 4;
+            }
+        }
     }
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
@@ -279,12 +253,67 @@ impl<const WIDE: bool> Lanes for Avx2<WIDE> {
     }
 }
 
-/// The dense product in eight lanes.
-///
-/// # Safety
-/// AVX-512 must be there; else as for the kernel.
-#[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
-pub(super) unsafe fn multiply_wide(m: usize, n: usize, k: usize, a: *const f64, b: *const f64, c: *mut f64) {
-    // SAFETY: the caller's promise.
-    unsafe { multiply_kernel::<Avx2<true>>(m, n, k, a, b, c) }
+/// Functions that are to stay outside of the loops that call them, compiled for one instruction set. Fronts of a usual shape take
+/// four rows at once in both: eight find too little to do.
+macro_rules! apart {
+    ($name:ident, $features:literal, $lanes:ty) => {
+        mod $name {
+            use super::*;
+
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            pub(super) unsafe fn factor_fixed<const PIVOTS: usize, const BORDER: usize>(
+                panel: *mut f64,
+                update: *mut f64,
+                w: *mut f64,
+                sign: *const f64,
+            ) -> u32 {
+                // SAFETY: the caller's promise.
+                unsafe { factor_written_out::<Avx2, PIVOTS, BORDER>(panel, update, w, sign) }
+            }
+
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            pub(super) unsafe fn factor_any(
+                shape: Shape,
+                panel: *mut f64,
+                update: *mut f64,
+                w: *mut f64,
+                sign: *const f64,
+            ) -> u32 {
+                // SAFETY: the caller's promise.
+                unsafe { factor_any_shape::<$lanes>(shape, panel, update, w, sign) }
+            }
+
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            pub(super) unsafe fn fold_any(
+                job: &Job<'_>,
+                group: &Group,
+                shape: Shape,
+                panel: *mut f64,
+                update: *mut f64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { fold_group::<$lanes, 0>(job, group, shape, panel, update) }
+            }
+
+            #[target_feature(enable = $features)]
+            #[inline(never)]
+            pub(super) unsafe fn extend_add(
+                runs: &[Run],
+                child: Shape,
+                from: *const f64,
+                parent: Shape,
+                panel: *mut f64,
+                update: *mut f64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { extend_add_kernel::<$lanes>(runs, child, from, parent, panel, update) }
+            }
+        }
+    };
 }
+
+apart!(narrow, "avx2,fma", Avx2);
+apart!(wide, "avx2,fma,avx512f,avx512vl", Avx2<true>);

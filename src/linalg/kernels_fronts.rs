@@ -9,8 +9,9 @@
 
 use super::kernels::{Shape, factor_kernel};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
+use super::kernels_passing::add_straight;
 use super::kernels_rows::{fold_kernel, fold_lower_kernel};
-use super::kernels_tree::{Tree, add_straight};
+use super::kernels_tree::Tree;
 use super::symbolic::Symbolic;
 
 /// Rows of a multiplier that a front eliminates: −(C+D) on the diagonal.
@@ -201,7 +202,6 @@ pub fn factor_fronts(
     let count = varying.shapes.len().min(tree.steps.len());
     assert!(fronts.iter().all(|&f| (f as usize) < count), "a front that is not there");
     let job = Job {
-        isa,
         tree,
         varying,
         jacobian: numbers.jacobian.as_ptr(),
@@ -219,7 +219,6 @@ pub fn factor_fronts(
 /// Checked plans and pointers to as many numbers as they ask for.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
-    isa: Isa,
     tree: &'a Tree,
     varying: &'a Varying,
     jacobian: *const f64,
@@ -236,6 +235,7 @@ pub(super) struct Job<'a> {
 unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
     let mut wrong = 0;
     let tree = job.tree;
+    let beyond_caches = tree.beyond_caches();
     // Not known to be zero, else the compiler makes calls of `memset` of the loops that clear, column by column.
     // SAFETY: needs nothing but the instruction set.
     let zero = unsafe { S::splat(std::hint::black_box(0.0)) };
@@ -264,7 +264,14 @@ unsafe fn factor_fronts_kernel<S: Lanes>(job: Job<'_>, fronts: &[u32]) -> u32 {
                     None => S::extend_add(tree.runs_of(child), child.shape(), from, shape, front, update),
                 }
             }
-            wrong += factor_kernel::<S>(job.isa, shape, panel, update, job.scratch, sign);
+            if beyond_caches && step.small() {
+                // The panel is made in the work space: its lines need not come from memory to be written.
+                let own = job.scratch.add(step.front_len() + step.border_at());
+                wrong += factor_kernel::<S>(shape, own, update, job.scratch, sign);
+                S::stream(panel, shape.panel_len(), own);
+            } else {
+                wrong += factor_kernel::<S>(shape, panel, update, job.scratch, sign);
+            }
         }
     }
     wrong

@@ -10,8 +10,8 @@ pub(super) use super::kernels_avx2::Avx2;
 
 use super::kernels::{Below, Shape, factor_any_shape, factor_written_out};
 use super::kernels_fronts::{Group, Job, fold_group};
+use super::kernels_passing::extend_add_kernel;
 use super::kernels_tiles::strip_in_fours;
-use super::kernels_tree::extend_add_kernel;
 use super::symbolic::Run;
 
 /// Which arithmetic the kernels use.
@@ -143,7 +143,6 @@ pub(super) trait Lanes: Copy {
     ) -> u32;
     /// Factors a front of any other shape, apart for the same reason.
     unsafe fn factor_any(
-        isa: Isa,
         shape: Shape,
         panel: *mut f64,
         update: *mut f64,
@@ -161,6 +160,8 @@ pub(super) trait Lanes: Copy {
         panel: *mut f64,
         update: *mut f64,
     );
+    /// to = from, n numbers (a multiple of four), past the caches where that is possible.
+    unsafe fn stream(to: *mut f64, n: usize, from: *const f64);
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(p: *const f64) -> Self;
     unsafe fn store(self, p: *mut f64);
@@ -212,7 +213,6 @@ impl Lanes for Plain {
         unsafe { factor_written_out::<Self, PIVOTS, BORDER>(panel, update, w, sign) }
     }
     unsafe fn factor_any(
-        _: Isa,
         shape: Shape,
         panel: *mut f64,
         update: *mut f64,
@@ -236,6 +236,11 @@ impl Lanes for Plain {
     ) {
         // SAFETY: the caller's promise.
         unsafe { extend_add_kernel::<Self>(runs, child, from, parent, panel, update) }
+    }
+    #[inline(always)]
+    unsafe fn stream(to: *mut f64, n: usize, from: *const f64) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, n) }
     }
     #[inline(always)]
     unsafe fn splat(x: f64) -> Self {
@@ -329,7 +334,7 @@ impl Lanes for Plain {
     }
 }
 
-/// Compiles a kernel for four lanes in plain Rust and in AVX2 and calls the one of `isa`.
+/// Compiles a kernel for four lanes in plain Rust, in AVX2 and in AVX2 with the registers of AVX-512, and calls the one of `isa`.
 macro_rules! dispatch {
     ($isa:expr, $kernel:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)?) => {{
         use $crate::linalg::kernels_lanes::*;
@@ -339,12 +344,21 @@ macro_rules! dispatch {
             // SAFETY: the features are enabled on this function; pointers are the caller's promise.
             unsafe { $kernel::<Avx2>($($arg),*) }
         }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
+        unsafe fn avx512($($arg: $ty),*) $(-> $ret)? {
+            // SAFETY: as above.
+            unsafe { $kernel::<Avx2<true>>($($arg),*) }
+        }
         match $isa.set() {
             // SAFETY: lengths were checked by the caller of this macro.
             Set::Plain => unsafe { $kernel::<Plain>($($arg),*) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: lengths as above; these sets exist only where detection found the features.
-            Set::Avx2 | Set::Avx512 => unsafe { avx2($($arg),*) },
+            Set::Avx2 => unsafe { avx2($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Set::Avx512 => unsafe { avx512($($arg),*) },
         }
     }};
 }

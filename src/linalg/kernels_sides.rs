@@ -14,6 +14,8 @@ pub struct Sides {
     /// Bodies with their places, and multiplier rows, both ascending by place.
     by_place: Vec<(u32, u32)>,
     multipliers: Vec<(u32, u32, u32)>,
+    /// How many of both end before the end of each stretch.
+    ends: Vec<(u32, u32)>,
     groups: Vec<Group>,
     /// Bodies of the groups, from [`Group::body`] on.
     bodies: Vec<u32>,
@@ -53,7 +55,13 @@ impl Sides {
         let mut by_place: Vec<(u32, u32)> = (0..).zip(body_at.iter().copied()).collect();
         by_place.sort_unstable_by_key(|&(_, at)| at);
         multipliers.sort_unstable_by_key(|&(_, n, at)| at + n);
-        Self { body_at, by_place, multipliers, groups, bodies, rows, numbers, locals }
+        let stretches = 1..=locals.div_ceil(STRETCH) as u32;
+        let ends = stretches.map(|k| k * STRETCH as u32).map(|end| {
+            let bodies = by_place.partition_point(|&(_, at)| at + 6 <= end);
+            (bodies as u32, multipliers.partition_point(|&(_, n, at)| at + n <= end) as u32)
+        });
+        let ends = ends.collect();
+        Self { body_at, by_place, multipliers, ends, groups, bodies, rows, numbers, locals }
     }
 
     /// All groups, as bodies hear of them.
@@ -63,8 +71,18 @@ impl Sides {
 
     /// The local vectors in stretches that stay in the first cache, so that each comes from memory once.
     #[inline(always)]
-    fn stretches(&self) -> Stretches<'_> {
-        Stretches { sides: self, begin: 0, bodies: &self.by_place, multipliers: &self.multipliers }
+    fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
+        let mut done = (0, 0);
+        self.ends.iter().enumerate().map(move |(k, &(bodies, multipliers))| {
+            let (bodies, multipliers) = (bodies as usize, multipliers as usize);
+            let (first, second) = std::mem::replace(&mut done, (bodies, multipliers));
+            Stretch {
+                begin: k * STRETCH,
+                end: (k * STRETCH + STRETCH).min(self.locals),
+                bodies: &self.by_place[first..bodies],
+                multipliers: &self.multipliers[second..multipliers],
+            }
+        })
     }
 
     fn check(&self, numbers: &Numbers<'_>, v: usize, lambda: usize, x: usize) {
@@ -83,32 +101,6 @@ struct Stretch<'a> {
     end: usize,
     bodies: &'a [(u32, u32)],
     multipliers: &'a [(u32, u32, u32)],
-}
-
-/// Stretches that are still to come.
-struct Stretches<'a> {
-    sides: &'a Sides,
-    begin: usize,
-    bodies: &'a [(u32, u32)],
-    multipliers: &'a [(u32, u32, u32)],
-}
-
-impl<'a> Iterator for Stretches<'a> {
-    type Item = Stretch<'a>;
-
-    fn next(&mut self) -> Option<Stretch<'a>> {
-        let begin = self.begin;
-        if begin == self.sides.locals {
-            return None;
-        }
-        let end = (begin + STRETCH).min(self.sides.locals);
-        let (bodies, later) =
-            self.bodies.split_at(self.bodies.partition_point(|&(_, at)| at as usize + 6 <= end));
-        let within = |&(_, n, at): &(u32, u32, u32)| (at + n) as usize <= end;
-        let (multipliers, rest) = self.multipliers.split_at(self.multipliers.partition_point(within));
-        (self.begin, self.bodies, self.multipliers) = (end, later, rest);
-        Some(Stretch { begin, end, bodies, multipliers })
-    }
 }
 
 /// x = the right-hand side: r_v + Jᵀ (C+D)⁻¹ r_λ of folded rows at the bodies, r_λ of free rows at the multipliers, zero elsewhere.

@@ -1,14 +1,11 @@
-//! Substitution through a whole tree of fronts, and the way of numbers from child to parent.
-//!
-//! One call per tree rather than per front: on chains a front is a few dozen nanoseconds of work.
+//! The plan of a tree of fronts as kernels read it: checked when it is made, so that no kernel has to.
 
-// As in `kernels`: the fronts' kernels are inlined into one loop under one instruction set.
+// A step's own lists are read unchecked, as they were made.
 #![allow(unsafe_code)]
-#![allow(clippy::too_many_arguments)]
 
-use super::kernels::{Shape, backward_kernel, forward_kernel, specialise};
+use super::kernels::Shape;
 use super::kernels_fronts::Varying;
-use super::kernels_lanes::{Isa, Lanes, dispatch};
+use super::kernels_memory::{BEYOND_CACHES, FAR, fetch};
 use super::symbolic::{NONE, Run, Symbolic};
 use std::ops::Range;
 
@@ -16,15 +13,15 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Step {
-    pivots: u32,
-    border: u32,
+    pub(super) pivots: u32,
+    pub(super) border: u32,
     /// Local row of the border, and leading dimension.
     border_at: u32,
     ld: u32,
     local: u32,
     /// Local vector of the parent, or [`NONE`].
     parent: u32,
-    /// Where the whole border goes among the parent's pivots if it stays together ([`add_straight`]), or [`NONE`].
+    /// Where the whole border goes among the parent's pivots if it stays together (`add_straight`), or [`NONE`].
     straight: u32,
     /// Fours before its panel, its update matrix.
     panel: u32,
@@ -93,17 +90,17 @@ impl Step {
     }
 
     #[inline(always)]
-    fn local(&self) -> usize {
+    pub(super) fn local(&self) -> usize {
         self.local as usize
     }
 
     #[inline(always)]
-    fn border_at(&self) -> usize {
+    pub(super) fn border_at(&self) -> usize {
         self.border_at as usize
     }
 
     #[inline(always)]
-    fn parent(&self) -> usize {
+    pub(super) fn parent(&self) -> usize {
         self.parent as usize
     }
 }
@@ -196,6 +193,34 @@ impl Tree {
             }
         }
         tree
+    }
+
+    /// Are the panels so many that they come from memory, or from a cache far away?
+    #[inline(always)]
+    pub fn far(&self) -> bool {
+        self.panels > FAR
+    }
+
+    /// Are they so many that none will still be in a cache when it is read?
+    #[inline(always)]
+    pub fn beyond_caches(&self) -> bool {
+        self.panels > BEYOND_CACHES
+    }
+
+    /// Asks for the storage of a small front that will be factored soon; more would push out what is being worked on.
+    ///
+    /// # Panics
+    /// If the front is not there, or its storage.
+    #[inline(always)]
+    pub fn fetch(&self, front: usize, panels: &[f64], updates: &[f64]) {
+        let step = &self.steps[front];
+        if !step.small() {
+            return;
+        }
+        if !self.beyond_caches() {
+            fetch(&panels[step.panel()..][..step.shape().panel_len()]);
+        }
+        fetch(&updates[step.update()..][..step.shape().update_len()]);
     }
 
     /// Numbers of fixed entries beside panels.
@@ -409,250 +434,4 @@ impl Tree {
 fn fours(offset: usize) -> u32 {
     assert!(offset.is_multiple_of(4) && offset / 4 < NONE as usize, "storage beyond 128 gigabytes");
     (offset / 4) as u32
-}
-
-/// Forward substitution from the leaves to the roots; borders are passed up by adding. Fronts without pivots are
-/// left as they end.
-///
-/// # Panics
-/// If a slice is shorter than the plan asks for.
-pub fn forward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
-    assert!(panels.len() >= tree.panels && x.len() >= tree.locals);
-    let (panels, x) = (panels.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, forward_tree_kernel(tree: &Tree, panels: *const f64, x: *mut f64));
-}
-
-/// Backward substitution from the roots to the leaves; borders are read from above. Fronts without pivots are
-/// taken as they are.
-///
-/// # Panics
-/// If a slice is shorter than the plan asks for.
-pub fn backward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
-    assert!(panels.len() >= tree.panels && x.len() >= tree.locals);
-    let (panels, x) = (panels.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, backward_tree_kernel(tree: &Tree, panels: *const f64, x: *mut f64));
-}
-
-#[inline(always)]
-unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
-    for step in &tree.steps {
-        // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
-        unsafe {
-            let own = x.add(step.local());
-            let (shape, panel) = (step.shape(), panels.add(step.panel()));
-            if step.pivots != 0 {
-                specialise!(S, shape, forward_kernel::<S>(shape, panel, own));
-            }
-            let border = own.add(step.border_at());
-            if let Some(straight) = step.straight() {
-                let to = x.add(step.parent() + straight);
-                match (straight % 4, step.border) {
-                    (0, n) => {
-                        add_four(S::load(border), to);
-                        if n >= 8 {
-                            add_four(S::load(border.add(4)), to.add(4));
-                        }
-                        if n == 12 {
-                            add_four(S::load(border.add(8)), to.add(8));
-                        }
-                    }
-                    _ => add_four_between(S::load(border), to),
-                }
-                continue;
-            }
-            for run in tree.runs_of(step) {
-                let to = x.add(step.parent() + run.parent as usize);
-                add_run::<S>(border.add(run.child as usize), to, run.rows as usize);
-            }
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn backward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
-    for step in tree.steps.iter().rev() {
-        // SAFETY: `Tree::new` checked offsets and runs against the lengths the caller was asked for.
-        unsafe {
-            let own = x.add(step.local());
-            let border = own.add(step.border_at());
-            if let Some(straight) = step.straight() {
-                let from = x.add(step.parent() + straight);
-                match (straight % 4, step.border) {
-                    (0, n) => {
-                        S::load(from).store(border);
-                        if n >= 8 {
-                            S::load(from.add(4)).store(border.add(4));
-                        }
-                        if n == 12 {
-                            S::load(from.add(8)).store(border.add(8));
-                        }
-                    }
-                    // Fours as they were stored.
-                    _ => S::load(from.sub(2)).between(S::load(from.add(2))).store(border),
-                }
-            } else {
-                for run in tree.runs_of(step) {
-                    let from = x.add(step.parent() + run.parent as usize);
-                    copy_run::<S>(from, border.add(run.child as usize), run.rows as usize);
-                }
-            }
-            let (shape, panel) = (step.shape(), panels.add(step.panel()));
-            if step.pivots != 0 {
-                specialise!(S, shape, backward_kernel::<S>(shape, panel, own));
-            }
-        }
-    }
-}
-
-/// Adds the update matrix of a child whose border of 4, 8 or 12 goes straight to row and column `at` of its parent's panel. Fours of
-/// rows are added where the elimination loads them: a load waits long for several stores it is made of.
-#[inline(always)]
-pub(super) unsafe fn add_straight<S: Lanes>(
-    border: usize,
-    from: *const f64,
-    at: usize,
-    ld: usize,
-    panel: *mut f64,
-) {
-    // SAFETY: `Tree::part` checked that the border is of one of these sizes and lies among the parent's pivots, at a multiple of four;
-    // one of four also at two more, where two rows above and two below lie in the panel.
-    unsafe {
-        let to = panel.add(at * (ld + 1));
-        macro_rules! columns {
-            ($n:literal, $add:ident) => {
-                for column in 0..$n {
-                    let mut r = column / 4 * 4;
-                    while r < $n {
-                        $add(S::load(from.add(column * $n + r)), to.add(column * ld + r));
-                        r += 4;
-                    }
-                }
-            };
-        }
-        match (at % 4, border) {
-            (0, 4) => columns!(4, add_four),
-            (0, 8) => columns!(8, add_four),
-            (0, _) => columns!(12, add_four),
-            _ => columns!(4, add_four_between),
-        }
-    }
-}
-
-/// p += four numbers.
-#[inline(always)]
-unsafe fn add_four<S: Lanes>(four: S, p: *mut f64) {
-    // SAFETY: four numbers at `p`.
-    unsafe { S::load(p).add(four).store(p) }
-}
-
-/// p += four numbers, where fours begin two before and two behind.
-#[inline(always)]
-unsafe fn add_four_between<S: Lanes>(four: S, p: *mut f64) {
-    // SAFETY: two more numbers before and behind.
-    unsafe {
-        add_four(four.lower_up(), p.sub(2));
-        add_four(four.upper_down(), p.add(2));
-    }
-}
-
-#[inline(always)]
-pub(super) unsafe fn extend_add_kernel<S: Lanes>(
-    runs: &[Run],
-    child: Shape,
-    from: *const f64,
-    parent: Shape,
-    panel: *mut f64,
-    update: *mut f64,
-) {
-    let (border, ld, ldu, ldc) = (parent.border_at(), parent.ld(), parent.ldu(), child.ldu());
-    for (k, across) in runs.iter().enumerate() {
-        for column in 0..across.rows as usize {
-            let p = across.parent as usize + column;
-            // SAFETY: runs were checked against both shapes. A border column takes border rows only: rows below the
-            // diagonal of a border column are border rows because runs ascend.
-            unsafe {
-                let source = from.add((across.child as usize + column) * ldc);
-                let (target, shift) = if p < border {
-                    (panel.add(p * ld), 0)
-                } else {
-                    (update.add((p - border) * ldu), border)
-                };
-                // From a multiple of four on: what lies above the diagonal is not read.
-                let above = if p < border { column % 4 } else { (column % 4).min(p - border) };
-                let own = across.rows as usize - column;
-                let first = across.child as usize + column - above;
-                add_run::<S>(source.add(first), target.add(p - shift - above), own + above);
-                for down in runs.get_unchecked(k + 1..) {
-                    let to = target.add(down.parent as usize - shift);
-                    add_run::<S>(source.add(down.child as usize), to, down.rows as usize);
-                }
-            }
-        }
-    }
-}
-
-/// Up to twelve numbers written out: a loop would be unrolled for long vectors, which these seldom are.
-macro_rules! by_fours {
-    ($n:ident, $four:ident, $one:ident) => {
-        if $n >= 4 {
-            $four!(0);
-            if $n >= 8 {
-                $four!(4);
-                if $n >= 12 {
-                    $four!(8);
-                    let mut i = 12;
-                    while i + 4 <= $n {
-                        $four!(i);
-                        i += 4;
-                    }
-                }
-            }
-        }
-        let whole = $n & !3;
-        if $n & 2 != 0 {
-            $one!(whole);
-            $one!(whole + 1);
-        }
-        if $n & 1 != 0 {
-            $one!($n - 1);
-        }
-    };
-}
-
-/// to += from
-#[inline(always)]
-unsafe fn add_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
-    macro_rules! four {
-        ($i:expr) => {
-            S::load(to.add($i)).add(S::load(from.add($i))).store(to.add($i))
-        };
-    }
-    macro_rules! one {
-        ($i:expr) => {
-            *to.add($i) += *from.add($i)
-        };
-    }
-    // SAFETY: n numbers at both.
-    unsafe {
-        by_fours!(n, four, one);
-    }
-}
-
-/// to = from
-#[inline(always)]
-unsafe fn copy_run<S: Lanes>(from: *const f64, to: *mut f64, n: usize) {
-    macro_rules! four {
-        ($i:expr) => {
-            S::load(from.add($i)).store(to.add($i))
-        };
-    }
-    macro_rules! one {
-        ($i:expr) => {
-            *to.add($i) = *from.add($i)
-        };
-    }
-    // SAFETY: n numbers at both.
-    unsafe {
-        by_fours!(n, four, one);
-    }
 }

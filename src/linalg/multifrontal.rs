@@ -7,7 +7,7 @@
 
 use super::aligned::Aligned;
 use super::executor::Executor;
-use super::kernels::{self, Extent, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
+use super::kernels::{self, AHEAD, Extent, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
 use super::parts::MOST;
 use super::symbolic::{NONE, Symbolic};
 use std::ops::Range;
@@ -16,6 +16,9 @@ use std::ops::Range;
 pub trait Assemble {
     /// Writes the entries of front `front` in columns of its pivots, and sets their signs (+1, −1).
     fn assemble(&self, front: usize, into: &mut FrontMut<'_>);
+
+    /// Asks for the numbers of a front that will be assembled soon.
+    fn fetch(&self, _front: usize) {}
 }
 
 /// A front being assembled: columns by local row number.
@@ -152,6 +155,8 @@ impl Stretch<'_> {
     /// Factors the touched ones of some of its fronts.
     fn factor(&mut self, fronts: Range<usize>, assembler: &impl Assemble, numbers: Numbers<'_>) {
         let (mut count, mut flops, mut wrong) = (0, 0, 0);
+        let end = fronts.end;
+        let far = self.tree.far();
         for f in fronts {
             if !self.dirty[f] {
                 continue;
@@ -162,10 +167,17 @@ impl Stretch<'_> {
             if self.known[f] {
                 self.hand.batch.push(f as u32);
             } else {
+                if far && f + AHEAD < end {
+                    assembler.fetch(self.first + f + AHEAD);
+                    self.tree.fetch(f + AHEAD, self.panels, self.updates);
+                }
                 wrong += self.place_fixed(f, assembler, numbers);
             }
         }
         wrong += self.factor_batch(numbers);
+        if self.tree.beyond_caches() {
+            kernels::settle_streams();
+        }
         self.hand.done = (count, flops, wrong);
     }
 

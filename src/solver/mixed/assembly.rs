@@ -36,6 +36,16 @@ impl Assemble for Assembler<'_> {
             couple(coupling, &numbers[coupling.entry as usize..], into);
         }
     }
+
+    fn fetch(&self, front: usize) {
+        for &(body, _) in self.plan.pivot_bodies.of(front) {
+            kernels::fetch(&self.problem.mass[body as usize]);
+        }
+        for coupling in self.plan.couplings.of(front).iter().filter(|c| !c.interface && c.rows > 0) {
+            let n = (coupling.rows - 1) * coupling.stride + 6;
+            kernels::fetch(&self.problem.jacobian[coupling.entry as usize..][..n as usize]);
+        }
+    }
 }
 
 /// Writes a Jacobian block beside or below its body, whichever column is eliminated first.
