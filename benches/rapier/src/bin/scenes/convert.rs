@@ -123,7 +123,7 @@ fn insert_body(world: &mut r::PhysicsWorld, scene: &Scene, entity: Entity) -> r:
     let (Some(m), Some(i)) = (body.get::<&Mass>(), body.get::<&Inertia>()) else { of("mass") };
     let damping = body.get::<&Damping>().map_or(Damping::default(), |d| *d);
     let gravity = body.get::<&GravityScale>().map_or(1.0, |g| g.0);
-    let mass = r::MassProperties::with_inertia_matrix(DVec3::ZERO, m.0, i.0.into());
+    let mass = r::MassProperties::with_inertia_matrix(DVec3::ZERO, m.0, i.0);
     world.insert_body(
         builder
             .pose(pose(x.0, q.0))

@@ -140,7 +140,8 @@ impl Pair<'_> {
         print(self.case, engine, run, &self.reference);
     }
 
-    /// Doubles iterations until the promise holds; where they do not help, steps a frame, and then iterations with stiff contacts.
+    /// Doubles iterations until the promise holds; where they do not help, steps a frame, and then both again with
+    /// stiff contacts.
     fn search(&self) -> Result<(), String> {
         let powers = |least: usize, most: usize| {
             (1..).map(|k| 1usize << k).skip_while(move |&n| n < least).take_while(move |&n| n <= most)
@@ -150,7 +151,8 @@ impl Pair<'_> {
         let stiff = |iterations| Way { iterations, stiff: true, ..Way::default() };
         let held = self.first(powers(8, MOST).map(more))? || self.first(powers(2, MOST / 4).map(split))?;
         if !held && self.case.promise.depth.is_finite() {
-            self.first(powers(4, MOST).map(stiff))?;
+            let both = |splits| Way { splits, stiff: true, ..Way::default() };
+            let _ = self.first(powers(4, MOST).map(stiff))? || self.first(powers(2, MOST / 4).map(both))?;
         }
         Ok(())
     }
@@ -168,7 +170,8 @@ impl Pair<'_> {
             last = (way, run);
         }
         // Once more, to see how bad it gets; but not if that ends before it is bad at all.
-        let (way, hasty) = last;
+        let (way, mut hasty) = last;
+        hasty.cut = true;
         let patient = self.run_rapier(Way { patience: 6.0, ..way }, false)?;
         let run = if patient.broke.is_some() { patient } else { hasty };
         self.print(&format!("rapier, {} (most tried)", way.label()), &run);

@@ -90,7 +90,8 @@ impl<'a> Watch<'a> {
     pub fn goes_on(&mut self, hasty: bool) -> bool {
         self.outcome.cut |= self.start.elapsed().as_secs_f64() > self.patience;
         let done = self.outcome.path.len() >= self.frames;
-        !done && !self.outcome.cut && !(hasty && self.outcome.broke.is_some())
+        let enough = hasty && self.outcome.broke.is_some();
+        !(done || enough || self.outcome.cut)
     }
 
     /// When the frame at hand ends (s).
@@ -185,7 +186,7 @@ fn verdict(case: &Case, run: &Outcome) -> String {
 
 fn millimetres(x: f64) -> String {
     match 1e3 * x {
-        x if x == 0.0 => "0".into(),
+        0.0 => "0".into(),
         x if x < 1e-3 => "< 0.001".into(),
         x if x < 1.0 => format!("{x:.3}"),
         x if x < 100.0 => format!("{x:.1}"),
