@@ -16,6 +16,7 @@
 
 pub use super::kernels_fronts::*;
 pub use super::kernels_lanes::{Isa, Kernels, wide};
+pub use super::kernels_mobility::*;
 pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;
 pub use super::kernels_tree::*;

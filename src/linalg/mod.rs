@@ -21,6 +21,7 @@ mod kernels_avx2;
 mod kernels_fronts;
 mod kernels_lanes;
 mod kernels_large;
+mod kernels_mobility;
 mod kernels_rows;
 mod kernels_sides;
 mod kernels_substitute;
