@@ -28,6 +28,7 @@ use turnbuckle::solver::mixed::{Mixed, MixedOptions};
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, condensed, residual};
 use turnbuckle::systems::parallel::{Crew, Parallel};
+use turnbuckle::systems::partition::is_worth_sharing;
 
 /// Scene, first step, steps between captures, captures, the paper's best speed-up. Captures are spread over the length of each
 /// scene: the first seconds of most are nothing but joints, on which the baseline needs one factorization.
@@ -60,8 +61,8 @@ fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
     bisection::partition(&graph, parts)
 }
 
-/// What the cost model of `auto` chooses for two threads: one partition for the whole.
-fn own_choice(problem: &RowProblem) -> Grouping {
+/// What the cost model of `auto` chooses for two threads: one partition for the whole, and the parts of its elimination tree.
+fn own_choice(problem: &RowProblem) -> (Grouping, u32) {
     let mut touched = vec![false; problem.bodies()];
     for block in &problem.blocks {
         let mut rows = block.row as usize..(block.row + block.rows) as usize;
@@ -71,11 +72,12 @@ fn own_choice(problem: &RowProblem) -> Grouping {
     }
     let touched = touched.into_iter().filter(|t| *t).count();
     if touched == 0 || condensed::pays(problem.rows(), problem.bodies(), touched) {
-        return Grouping::whole(problem.bodies());
+        let shared = is_worth_sharing(problem.bodies(), problem.rows(), touched > 0);
+        return (Grouping::whole(problem.bodies()), if shared { 2 } else { 1 });
     }
     let mut graph = body_graph(problem);
     graph.cap_weights(6);
-    cost::choose(&graph, 2)
+    (cost::choose(&graph, 2), 1)
 }
 
 /// A solver as it was chosen, on an executor.
@@ -85,10 +87,10 @@ enum Chosen<E: Executor + Default + Clone + std::fmt::Debug> {
 }
 
 impl<E: Executor + Default + Clone + std::fmt::Debug> Chosen<E> {
-    fn new(grouping: &Grouping) -> Self {
+    fn new((grouping, parts): &(Grouping, u32)) -> Self {
         if grouping.count < 2 {
             let mut solver = Solver::new(Method::Auto);
-            solver.set_options(MixedOptions { parts: 2, ..MixedOptions::default() });
+            solver.set_options(MixedOptions { parts: *parts, ..MixedOptions::default() });
             return Self::Whole(Box::new(solver));
         }
         let mut solver = Solver::<Substructured<E>>::new(Method::Auto);
@@ -159,6 +161,7 @@ struct Sums {
     wall1: f64,
     wall2: f64,
     wall_own: f64,
+    wall_woken: f64,
     own_cut: f64,
     own_regions: usize,
     worst_own: f64,
@@ -249,18 +252,30 @@ fn compare(frame: &Frame, pool: &rayon::ThreadPool, sums: &mut Sums) {
     });
     let two = to.on(2);
     sums.flat2 += two;
-    sums.own_cut += f64::from(u8::from(choice.count > 1));
+    sums.own_cut += f64::from(u8::from(choice.0.count > 1));
     sums.own_regions += to.regions.len();
     sums.worst_own = sums.worst_own.max(two / tw.elapsed);
     let mut own = Chosen::<Crew>::new(&choice);
-    sums.wall_own += pool.install(|| {
+    let (awake, woken) = pool.install(|| {
         own.solve(problem, &mut warm.clone());
         let crew = own.executor().share();
-        least_wall(|| {
-            let mut c = warm.clone();
-            crew.together(|| own.solve(problem, &mut c));
-        })
+        let hands = if choice.0.count > 1 || choice.1 > 1 { 2 } else { 1 };
+        let mut c = Solution::default();
+        let woken = least_wall(|| {
+            c.clone_from(&warm);
+            crew.together(hands, || own.solve(problem, &mut c));
+        });
+        // As within a step, whose solves find the helpers awake.
+        let awake = crew.together(hands, || {
+            least_wall(|| {
+                c.clone_from(&warm);
+                crew.together(hands, || own.solve(problem, &mut c));
+            })
+        });
+        (awake, woken)
     });
+    sums.wall_own += awake;
+    sums.wall_woken += woken;
     sums.wall1 += least_wall(|| {
         whole.set_pivoting_failed(false);
         a.clone_from(&warm);
@@ -350,7 +365,7 @@ fn main() {
         );
         println!(
             "    `auto` by its own choice (cut in {:.0} of {n:.0} frames, {:.0} regions of {:.1} µs a solve): {:.2} on two threads, {:.2}× whole, worst frame {:.2}×; \
-             wall {:.2}, {:.2}× the whole's",
+             wall {:.2}, {:.2}× the whole's with a helper awake as within a step, {:.2}× with one woken for each solve",
             s.own_cut,
             s.own_regions as f64 / n,
             1e3 * wake(),
@@ -359,6 +374,7 @@ fn main() {
             1.0 / s.worst_own,
             s.wall_own / n,
             s.wall1 / s.wall_own,
+            s.wall1 / s.wall_woken,
         );
         println!(
             "    the baseline factors {:.1} times a frame, {:.2} ms each with its solve; ours {:.1} times, {:.2} ms each with all else",

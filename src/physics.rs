@@ -92,15 +92,12 @@ impl Physics {
                 self.restore_forces(world);
             }
             self.report.begin_substep();
-            let mut context = Step {
-                world: &mut *world,
-                dt: dt / f64::from(substeps),
-                settings: &self.settings,
-                work: &mut self.work,
-                report: &mut self.report,
-            };
-            context.work.substep = (substep, substeps);
-            self.pipeline.run(&mut context);
+            self.work.substep = (substep, substeps);
+            let Self { pipeline, settings, work, report, .. } = self;
+            let dt = dt / f64::from(substeps);
+            systems::couple::with_helpers(work, |work| {
+                pipeline.run(&mut Step { world: &mut *world, dt, settings, work, report });
+            });
             unconverged |= !self.report.converged;
         }
         self.report.converged = !unconverged;

@@ -1,9 +1,9 @@
 //! Threads that wait awake between the regions of a solve.
 //!
 //! A factorization in parts has some seven regions of ten to two hundred microseconds each. Putting threads to sleep and waking them costs
-//! as much as a small region; a thread that keeps looking takes up the next one within a fraction of a microsecond. So helpers stay for
-//! one solve, look for work while there is none, and leave when the solve ends. Whoever leads a team works too and depends on
-//! nobody: without helpers it does everything itself.
+//! as much as a small region; a thread that keeps looking takes up the next one within a fraction of a microsecond. So helpers stay,
+//! look for work while there is none, and leave when they are dismissed or nobody has needed them for long. Whoever leads a team works
+//! too and depends on nobody: without helpers it does everything itself.
 //!
 //! Every thread begins with items of its own, the same in every region: what a partition owns is a megabyte that lies in the cache of
 //! whoever worked on it last, and fetching it from there costs more than most regions.
@@ -13,10 +13,17 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Looks between which a waiting thread does not ask whether somebody else needs its core: some tens of microseconds, the longest
 /// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
 const LOOKS: u32 = 10_000;
+
+/// Looks for a region between which a helper looks for other work: about a microsecond.
+const OFTEN: u32 = 50;
+
+/// Time without any work after which a helper leaves.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Items that are told apart.
 const BITS: usize = 64;
@@ -44,6 +51,8 @@ pub struct Team {
     /// Bits that each thread begins with; the leader has the first of them.
     own: AtomicU64,
     threads: AtomicU32,
+    /// Those who help just now.
+    helpers: AtomicU32,
     over: AtomicBool,
     busy: AtomicBool,
     broken: AtomicBool,
@@ -62,19 +71,30 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    /// Helps whoever leads until [`dismiss`](Self::dismiss). Helpers are numbered from one.
-    pub fn help(&self, number: usize) {
+    /// Helps whoever leads until [`dismiss`](Self::dismiss), or until there has been nothing to do for long. Helpers are numbered from
+    /// one. While there is no region, `otherwise` may do something else; it says whether it did.
+    pub fn help(&self, number: usize, otherwise: impl Fn() -> bool) {
+        let _here = Here::new(&self.helpers);
         let own = self.own_of(number);
-        let mut looks = 0;
+        let (mut looks, mut idle) = (0, None);
         while !self.over.load(Ordering::Acquire) {
-            match self.take(own) {
-                Some(bit) => {
-                    self.work(bit);
-                    looks = 0;
-                }
-                None => wait(&mut looks),
+            if let Some(bit) = self.take(own) {
+                self.work(bit);
+                (looks, idle) = (0, None);
+                continue;
+            }
+            wait(&mut looks);
+            if looks.is_multiple_of(OFTEN) && otherwise() {
+                (looks, idle) = (0, None);
+            } else if looks == 0 && idle.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return;
             }
         }
+    }
+
+    /// Is anybody there to help?
+    pub fn has_helpers(&self) -> bool {
+        self.helpers.load(Ordering::Relaxed) > 0
     }
 
     /// From now on so many threads may share the work, and helpers stay.
@@ -149,6 +169,22 @@ impl Team {
     }
 }
 
+/// Somebody who helps, for as long as this lives.
+struct Here<'a>(&'a AtomicU32);
+
+impl<'a> Here<'a> {
+    fn new(helpers: &'a AtomicU32) -> Self {
+        helpers.fetch_add(1, Ordering::Relaxed);
+        Self(helpers)
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Items and what is done to each.
 struct Shared<T, F> {
     first: *mut T,
@@ -216,7 +252,7 @@ mod tests {
             let team = &Team::default();
             team.gather(helpers + 1);
             std::thread::scope(|scope| {
-                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number))));
+                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number, || false))));
                 for round in 0..2000usize {
                     let mut items = vec![0; 2 + round % 150];
                     team.for_each(&mut items, |k, item| *item += k + round);
@@ -241,7 +277,8 @@ mod tests {
         team.gather(2);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let help = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1)));
+                let help =
+                    || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1, || false)));
                 while help().is_err() {}
             });
             let mut items = [0; 8];

@@ -15,6 +15,8 @@ use hecs::Entity;
 /// All buffers of a step.
 #[derive(Default)]
 pub struct Work {
+    /// Threads that help with the solves of a step.
+    pub crew: Crew,
     /// Bodies in creation order.
     pub bodies: Bodies,
     /// Rows in the order in which they were written.

@@ -32,15 +32,36 @@ fn options(settings: &Settings) -> MixedOptions {
     MixedOptions { kernels, ..MixedOptions::default() }
 }
 
-/// Is it worked on by all threads? Then such islands go one after another.
+/// Threads that share a solve at most: as many as an elimination tree has parts.
+const HELPED: usize = crate::linalg::parts::MOST;
+
+/// Is it worked on by several threads? Then such islands go one after another.
 fn is_shared(island: &Island) -> bool {
-    island.cut.scheme == Scheme::Flat || (island.cut.scheme == Scheme::Whole && island.cut.shares > 1)
+    hands(island) > 1
+}
+
+/// Threads that an island's solves have work for.
+fn hands(island: &Island) -> usize {
+    let parts = match island.cut.scheme {
+        Scheme::Whole => island.cut.shares,
+        Scheme::Flat => island.cut.grouping.count.max(2),
+        Scheme::Nested => 1,
+    };
+    (parts as usize).min(HELPED)
+}
+
+/// Does the work of a step with as many threads awake as its solves will need: where islands were shared in the step before, they will
+/// be again. Between solves the helpers take what else there is to do at once.
+pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work) -> R + Send) -> R {
+    let threads = work.islands.iter().map(hands).max().unwrap_or(1);
+    let crew = work.crew.share();
+    crew.together(threads, || step(work))
 }
 
 /// Does some work on an island as a whole, with all threads if its elimination tree is shared.
 fn as_a_whole<R: Send>(solver: &mut WholeSolver, work: impl FnOnce(&mut WholeSolver) -> R + Send) -> R {
     match solver.linear().is_shared() {
-        true => solver.linear().executor().share().together(|| work(solver)),
+        true => solver.linear().executor().share().together(HELPED, || work(solver)),
         false => work(solver),
     }
 }
@@ -216,7 +237,7 @@ fn go_on(island: &mut Island, rough: f64) {
     let Island { problem, solver, solution, cut, .. } = island;
     island.stats = match (cut.scheme, &mut cut.flat) {
         (Scheme::Flat, Some(flat)) if flat.is_rough() => {
-            flat.linear().executor().share().together(|| flat.go_on(problem, solution, rough))
+            flat.linear().executor().share().together(HELPED, || flat.go_on(problem, solution, rough))
         }
         (Scheme::Whole, _) if solver.is_rough() => {
             as_a_whole(solver, |solver| solver.go_on(problem, solution, rough))
@@ -247,7 +268,7 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
     let Island { problem, solver, solution, cut, .. } = island;
     if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
         flat.set_method(Method::Bpp);
-        let stats = flat.linear().executor().share().together(|| flat.solve(problem, solution));
+        let stats = flat.linear().executor().share().together(HELPED, || flat.solve(problem, solution));
         flat.set_method(settings.method);
         return stats;
     }
@@ -267,7 +288,7 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         // One memory of whether pivoting works, whichever way the island is cut; snapshots know the whole's.
         flat.set_pivoting_failed(solver.pivoting_failed());
         let crew = flat.linear().executor().share();
-        let stats = crew.together(|| flat.solve_roughly(problem, solution, rough));
+        let stats = crew.together(HELPED, || flat.solve_roughly(problem, solution, rough));
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }

@@ -3,6 +3,8 @@
 use crate::coupling::executor::Executor;
 use crate::team::Team;
 use rayon::prelude::*;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Runs items on the rayon pool the step runs in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +16,12 @@ impl Executor for Parallel {
     }
 }
 
-/// Threads of the rayon pool that stay awake for a whole solve ([`Crew::together`]); before and after it, the calling thread alone.
+/// Threads of the rayon pool that stay awake for a while ([`Crew::together`]); before and after it, the calling thread alone.
+///
+/// A thread leads one team at a time: whatever it works on while it does, and whichever crew it asks, the regions are for that team. So
+/// the helpers of a whole step serve every solve within it, and nobody has to be woken for each.
 #[derive(Debug, Default)]
-pub struct Crew(std::sync::Arc<Team>);
+pub struct Crew(Arc<Team>);
 
 /// A copy leads threads of its own.
 impl Clone for Crew {
@@ -25,21 +30,29 @@ impl Clone for Crew {
     }
 }
 
+thread_local! {
+    /// The team that this thread leads.
+    static LED: RefCell<Option<Arc<Team>>> = const { RefCell::new(None) };
+}
+
 impl Crew {
     /// Another hand on the same threads.
     pub fn share(&self) -> Self {
         Self(self.0.clone())
     }
 
-    /// Does some work whose regions are shared by the threads of the pool that have nothing else to do.
-    pub fn together<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        let threads = rayon::current_num_threads();
-        if threads < 2 {
+    /// Does some work whose regions are shared by so many threads of the pool, the calling one among them, as far as they have nothing
+    /// else to do. While there is no region they take what else there is to do in the pool. Within the work of another crew that has
+    /// helpers, this is nothing but a call.
+    pub fn together<R: Send>(&self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        let threads = threads.min(rayon::current_num_threads());
+        let helped = LED.with_borrow(|led| led.as_ref().is_some_and(|team| team.has_helpers()));
+        if threads < 2 || helped {
             return work();
         }
         self.0.gather(threads);
         let lead = || {
-            let _end = Dismiss(&self.0);
+            let _end = Lead { team: &self.0, before: LED.replace(Some(self.0.clone())) };
             work()
         };
         rayon::join(lead, || help(&self.0, 1, threads)).0
@@ -48,24 +61,32 @@ impl Crew {
 
 /// Helpers from this number on.
 fn help(team: &Team, number: usize, threads: usize) {
+    let otherwise = || matches!(rayon::yield_now(), Some(rayon::Yield::Executed));
     if number + 1 < threads {
-        rayon::join(|| team.help(number), || help(team, number + 1, threads));
+        rayon::join(|| team.help(number, otherwise), || help(team, number + 1, threads));
     } else {
-        team.help(number);
+        team.help(number, otherwise);
     }
 }
 
 /// Lets the helpers go, even if the work panicked.
-struct Dismiss<'a>(&'a Team);
+struct Lead<'a> {
+    team: &'a Team,
+    before: Option<Arc<Team>>,
+}
 
-impl Drop for Dismiss<'_> {
+impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.0.dismiss();
+        self.team.dismiss();
+        LED.set(self.before.take());
     }
 }
 
 impl Executor for Crew {
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
-        self.0.for_each(items, f);
+        match LED.with_borrow(Clone::clone) {
+            Some(team) => team.for_each(items, f),
+            None => self.0.for_each(items, f),
+        }
     }
 }

@@ -14,8 +14,12 @@ use rayon::prelude::*;
 /// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
 const PUBLISHED_SIZE: u32 = 16;
 
-/// Rows from which on a whole solve is worth sharing; smaller ones are over before a helper has come.
-const SHARED: usize = 600;
+/// Rows from which on a whole solve is worth sharing where it is one linear solve; of smaller ones too little is spent in the tree.
+const SHARED: usize = 1500;
+
+/// The same where rows have to be decided: that goes on near them, on one thread, and a net of four thousand rows takes as long on two
+/// threads as on one.
+const SHARED_WITH_BOUNDS: usize = 12_000;
 
 /// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint
 /// graph and the settings alone: never from the number of threads, nor from earlier steps.
@@ -28,7 +32,7 @@ pub fn partition_bodies(step: &mut Step<'_>) {
     let all: usize = islands.iter().map(|island| island.rows.len()).sum();
     islands.par_iter_mut().for_each(|island| {
         choose(island, settings, bodies, rows, hints, local);
-        island.cut.shares = shares(island, settings, all);
+        island.cut.shares = shares(island, rows, settings, all);
     });
     number_partitions(step);
 }
@@ -102,11 +106,12 @@ fn choose(
 
 /// Parts in which the elimination tree of an island is worked on where it is solved as a whole: none of one that is small, or that is
 /// better solved beside others. The bits do not depend on it.
-fn shares(island: &Island, settings: &Settings, all_rows: usize) -> u32 {
+fn shares(island: &Island, all: &Rows, settings: &Settings, all_rows: usize) -> u32 {
     let rows = island.rows.len();
     let direct = matches!(settings.method, Method::Auto | Method::Bpp | Method::Ipm);
     let alone = rows * settings.parallelism as usize > all_rows;
-    let large = island.bodies.len() >= cost::FEWEST && rows >= SHARED;
+    let decided = |&row: &u32| all.lo[row as usize].is_finite() || all.hi[row as usize].is_finite();
+    let large = is_worth_sharing(island.bodies.len(), rows, island.rows.iter().any(decided));
     match island.cut.scheme == Scheme::Whole
         && settings.partitioning == Partitioning::Auto
         && direct
@@ -116,6 +121,11 @@ fn shares(island: &Island, settings: &Settings, all_rows: usize) -> u32 {
         true => settings.parallelism,
         false => 1,
     }
+}
+
+/// Is a whole solve of so many bodies and rows worth sharing between threads? `decided`: do any of its rows have bounds?
+pub fn is_worth_sharing(bodies: usize, rows: usize, decided: bool) -> bool {
+    bodies >= cost::FEWEST && rows >= if decided { SHARED_WITH_BOUNDS } else { SHARED }
 }
 
 /// So many rows with bounds are few, whichever bodies they touch: pivoting decides them in a few substitutions.

@@ -15,7 +15,7 @@ pub fn wake() -> f64 {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
         let crew = Crew::default();
         let mut times: Vec<f64> = pool.install(|| {
-            crew.together(|| {
+            crew.together(2, || {
                 let region = |_| {
                     let start = Instant::now();
                     crew.for_each(&mut [0.0f64; 2], |_, spent| {

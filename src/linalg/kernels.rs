@@ -17,6 +17,7 @@
 pub use super::kernels_fronts::*;
 pub use super::kernels_lanes::{Isa, Kernels, wide};
 pub use super::kernels_memory::{AHEAD, fetch, settle_streams};
+pub use super::kernels_mobility::*;
 pub use super::kernels_passing::*;
 pub use super::kernels_rows::*;
 pub use super::kernels_sides::*;

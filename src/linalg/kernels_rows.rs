@@ -16,7 +16,7 @@ pub struct Six<'a> {
 }
 
 impl Six<'_> {
-    fn holds(&self, rows: usize) -> bool {
+    pub(super) fn holds(&self, rows: usize) -> bool {
         rows == 0 || self.numbers.len() >= (rows - 1) * self.stride + 6
     }
 }

@@ -22,6 +22,7 @@ mod kernels_fronts;
 mod kernels_lanes;
 mod kernels_large;
 mod kernels_memory;
+mod kernels_mobility;
 mod kernels_passing;
 mod kernels_rows;
 mod kernels_sides;

@@ -40,8 +40,10 @@ impl FrontMut<'_> {
     }
 }
 
-/// Operations that are worth a region: two microseconds of work. A front costs some beside its arithmetic.
-const WORTH_A_REGION: u64 = 20_000;
+/// Operations that are worth a region: some twenty microseconds of work. What another core has factored comes from its cache when the
+/// front above is assembled, and goes back when it is factored again; below that it costs more than is gained. A front costs some
+/// beside its arithmetic.
+const WORTH_A_REGION: u64 = 200_000;
 const FRONT: u64 = 1_500;
 
 /// Factor storage for a [`Symbolic`] plan.
@@ -66,8 +68,9 @@ pub struct Multifrontal {
     hand: Hand,
 }
 
-/// A part of the tree.
+/// A part of the tree, on cache lines of its own: its batch grows front by front while another thread reads the next part's tree.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 struct Part {
     tree: Tree,
     extent: Extent,

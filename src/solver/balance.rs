@@ -1,5 +1,6 @@
 //! How well v and λ of a linear solve obey its equations, and when that is good enough.
 
+use super::Label;
 use super::problem::RowProblem;
 use crate::linalg::kernels::wide;
 
@@ -9,7 +10,7 @@ pub const BALANCED: f64 = 1e-14;
 /// Slack of the free rows, relative to max(1, ‖b‖), at which refinement stops: a few hundred ε.
 pub const REFINED: f64 = 1e-13;
 
-/// Refinement steps beyond the one every solve has.
+/// Refinement steps beyond the first.
 pub const MAX_REFINEMENTS: u32 = 5;
 
 /// p + Jᵀ λ − M v into `r`, and the sum of the sizes of its terms into `size`.
@@ -66,13 +67,56 @@ pub(super) fn add(j: &[f64; 6], l: f64, r: &mut [f64], size: &mut [f64]) {
     }
 }
 
+/// w = J v + C λ + d, and what is missing to the rows, −w − D λ. Returns the largest that is missing to a free row.
+pub fn slack(
+    problem: &RowProblem,
+    (labels, shift): (&[Label], Option<&[f64]>),
+    (v, lambda): (&[f64], &[f64]),
+    w: &mut [f64],
+    missing: &mut [f64],
+) -> f64 {
+    problem.slack(v, lambda, w);
+    wide(
+        #[inline(always)]
+        || match shift {
+            None => missing.iter_mut().zip(&*w).for_each(|(missing, w)| *missing = -w),
+            Some(shift) => {
+                let soft = shift.iter().zip(lambda);
+                missing.iter_mut().zip(&*w).zip(soft).for_each(|((to, w), (d, l))| *to = -w - d * l);
+            }
+        },
+    );
+    wide(
+        #[inline(always)]
+        || largest(missing, labels),
+    )
+}
+
+/// The largest of what is missing to free rows. Eight at once: one alone would wait for every comparison.
+#[inline(always)]
+fn largest(missing: &[f64], labels: &[Label]) -> f64 {
+    let mut most = [0.0f64; 8];
+    let one = |most: &mut f64, r: f64, label: Label| {
+        let size = if label == Label::Free { r.abs() } else { 0.0 };
+        *most = if size > *most { size } else { *most };
+    };
+    let (eights, rest) = missing.as_chunks::<8>();
+    let (label_eights, label_rest) = labels.as_chunks::<8>();
+    for (r, labels) in eights.iter().zip(label_eights) {
+        (0..8).for_each(|k| one(&mut most[k], r[k], labels[k]));
+    }
+    rest.iter().zip(label_rest).for_each(|(r, label)| one(&mut most[0], *r, *label));
+    most.into_iter().fold(0.0, f64::max)
+}
+
 /// Largest |r| relative to its size. A component takes the measure of its body: a zero beside large terms is
 /// round-off too.
 pub fn worst(r: &[f64], size: &[f64]) -> f64 {
     let mut worst = 0.0f64;
     for (r, size) in r.chunks_exact(3).zip(size.chunks_exact(3)) {
         let size = size.iter().fold(f64::MIN_POSITIVE, |m, s| m.max(*s));
-        worst = r.iter().fold(worst, |m, r| m.max(r.abs() / size));
+        let r = r.iter().fold(0.0f64, |m, r| m.max(r.abs()));
+        worst = worst.max(r / size);
     }
     worst
 }

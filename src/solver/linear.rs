@@ -14,7 +14,7 @@ use super::ipm::Chunk;
 use super::mixed::{Mixed, MixedOptions};
 use super::system::Pass;
 use super::{Label, RowProblem};
-use crate::linalg::executor::{Executor, Serial};
+use crate::linalg::executor::Executor;
 
 /// Velocities, impulses and slack velocities of an index set.
 pub struct Point<'a> {
@@ -123,16 +123,20 @@ pub trait LinearSystem {
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
         items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
     }
-    /// What is missing to M v = p + Jᵀ λ, the sizes of its terms, and w = J v + C λ + d.
+    /// What is missing to M v = p + Jᵀ λ, the sizes of its terms, w = J v + C λ + d and what is missing to the rows, with these
+    /// labels and D. Returns the relative imbalance and the largest that is missing to a free row.
     fn measure(
         &self,
         problem: &RowProblem,
-        (v, lambda): (&[f64], &[f64]),
-        (r, size): (&mut [f64], &mut [f64]),
-        w: &mut [f64],
-    ) {
-        balance::form(problem, v, lambda, r, size);
-        problem.slack(v, lambda, w);
+        index_set: (&[Label], Option<&[f64]>),
+        point: &mut Point<'_>,
+        scratch: &mut Scratch,
+    ) -> (f64, f64) {
+        let (v, lambda) = (&*point.v, &*point.lambda);
+        let Scratch { r_v, r_lambda, size, .. } = scratch;
+        balance::form(problem, v, lambda, r_v, size);
+        let slack = balance::slack(problem, index_set, (v, lambda), point.w, r_lambda);
+        (balance::worst(r_v, size), slack)
     }
     /// The point of an index set with D = `shift`: λ of tight rows in, v, λ and w out, refined until the slack of free rows is
     /// below `enough`. Returns the relative imbalance of M v = p + Jᵀ λ where it is known.
@@ -147,35 +151,27 @@ pub trait LinearSystem {
         enough: f64,
         scratch: &mut Scratch,
     ) -> Option<f64> {
-        let Point { v, lambda, w } = point;
-        let Scratch { r_v, r_lambda, dv, dlambda, size } = scratch;
+        let mut point = point;
         self.factor(problem, labels, shift);
-        self.solve_pivot(problem, v, lambda, 1);
+        self.solve_pivot(problem, point.v, point.lambda, 0);
         let mut progress = balance::Progress::default();
-        for _ in 0..balance::MAX_REFINEMENTS {
-            self.measure(problem, (v, lambda), (r_v, size), w);
-            let imbalance = balance::worst(r_v, size);
-            let mut slack = 0.0f64;
-            for i in 0..w.len() {
-                r_lambda[i] = -w[i] - shift.map_or(0.0, |d| d[i] * lambda[i]);
-                if labels[i] == Label::Free {
-                    slack = slack.max(r_lambda[i].abs());
-                }
-            }
+        for _ in 0..=balance::MAX_REFINEMENTS {
+            let (imbalance, slack) = self.measure(problem, (labels, shift), &mut point, scratch);
             if progress.is_over(imbalance / balance::BALANCED, slack / enough) {
                 return Some(imbalance);
             }
             if slack <= enough {
                 // What is left of the slacks is round-off of J v, which 1/C would blow up into λ: only the momenta are
                 // mended from here on.
-                r_lambda.fill(0.0);
+                scratch.r_lambda.fill(0.0);
             }
+            let Scratch { r_v, r_lambda, dv, dlambda, .. } = &mut *scratch;
             dlambda.fill(0.0);
             self.solve(problem, r_v, r_lambda, dv, dlambda, 0);
-            v.iter_mut().zip(dv.iter()).for_each(|(v, d)| *v += d);
-            lambda.iter_mut().zip(dlambda.iter()).for_each(|(l, d)| *l += d);
+            point.v.iter_mut().zip(dv.iter()).for_each(|(v, d)| *v += d);
+            point.lambda.iter_mut().zip(dlambda.iter()).for_each(|(l, d)| *l += d);
         }
-        problem.slack(v, lambda, w);
+        problem.slack(point.v, point.lambda, point.w);
         None
     }
     /// One pivot: r_v = p + J_Tᵀ λ_T with λ of tight rows as given, r_λ = −d.
@@ -191,20 +187,14 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
     fn load(&mut self, problem: &RowProblem) -> bool {
         Mixed::load(self, problem)
     }
-    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
-        match self.is_shared() {
-            true => self.executor().for_each(items, f),
-            false => Serial.for_each(items, f),
-        }
-    }
     fn measure(
         &self,
         problem: &RowProblem,
-        point: (&[f64], &[f64]),
-        momenta: (&mut [f64], &mut [f64]),
-        w: &mut [f64],
-    ) {
-        Mixed::measure(self, problem, point, momenta, w);
+        index_set: (&[Label], Option<&[f64]>),
+        point: &mut Point<'_>,
+        scratch: &mut Scratch,
+    ) -> (f64, f64) {
+        Mixed::measure(self, problem, index_set, point, scratch)
     }
     fn as_one(&mut self) -> Option<&mut Mixed<E>> {
         Some(self)

@@ -7,26 +7,66 @@
 
 use super::SolveStats;
 use super::system::PivotSystem;
+use crate::linalg::kernels::wide;
+
+/// Partial sums of a long sum. One sum alone waits for every addition; the number is the same on every machine, and so are the bits.
+const LANES: usize = 8;
 
 /// r of one row, 000 eq. (29): max(|min(λ − lo, w⁺)|, |min(hi − λ, w⁻)|).
 #[inline]
 pub fn natural_row(lambda: f64, w: f64, lo: f64, hi: f64) -> f64 {
-    let below = (lambda - lo).min(w.max(0.0)).abs();
-    let above = (hi - lambda).min((-w).max(0.0)).abs();
-    below.max(above)
+    let below = least(lambda - lo, most(w, 0.0)).abs();
+    let above = least(hi - lambda, most(-w, 0.0)).abs();
+    most(below, above)
+}
+
+/// The smaller of two numbers, in one instruction; what comes of no number does not matter here.
+#[inline(always)]
+fn least(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger of two numbers.
+#[inline(always)]
+fn most(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 /// ‖r‖₂ of 000 eq. (29). Infinite when anything is not a number, so that it never compares as small.
 pub fn natural(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for i in 0..lambda.len() {
-        if !(lambda[i].is_finite() && w[i].is_finite()) {
-            return f64::INFINITY;
-        }
-        let r = natural_row(lambda[i], w[i], lo[i], hi[i]);
-        sum += r * r;
-    }
+    let sum = wide(
+        #[inline(always)]
+        || {
+            sum_of_rows([lambda, w, lo, hi], |[lambda, w, lo, hi]| {
+                let r = natural_row(lambda, w, lo, hi);
+                r * r
+            })
+        },
+    );
     finite_or_infinite(sum.sqrt())
+}
+
+/// Σ f(λ, w, …) over all rows; not a number if λ or w of any row is not.
+#[inline(always)]
+fn sum_of_rows<const K: usize>(of: [&[f64]; K], f: impl Fn([f64; K]) -> f64) -> f64 {
+    let n = of[0].len();
+    let of = of.map(|x| x[..n].as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    let row = |sum: &mut f64, x: [f64; K]| {
+        // Zero unless one of them is not a number; bounds may be infinite.
+        *sum += f(x) + (0.0 * x[0] + 0.0 * x[1]);
+    };
+    for i in 0..n / LANES {
+        let eight: [&[f64; LANES]; K] = std::array::from_fn(|k| &of[k].0[i]);
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            row(sum, std::array::from_fn(|k| eight[k][lane]));
+        }
+    }
+    for i in 0..n % LANES {
+        row(&mut sums[i], std::array::from_fn(|k| of[k].1[i]));
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// Mean energy (joule) by which the rows miss complementarity.
@@ -39,17 +79,27 @@ pub fn energy(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64], diagonal: &[f64
     if n == 0 {
         return 0.0;
     }
-    let mut sum = 0.0;
-    for i in 0..n {
-        if !(lambda[i].is_finite() && w[i].is_finite()) {
-            return f64::INFINITY;
-        }
-        // A row nothing moves (A_ii = 0) has no mass to measure by; 1 kg keeps it visible.
-        let s = if diagonal[i] > 0.0 { diagonal[i].sqrt() } else { 1.0 };
-        let r = natural_row(s * lambda[i], w[i] / s, s * lo[i], s * hi[i]);
-        sum += 0.5 * r * r;
-    }
-    finite_or_infinite(sum / n as f64)
+    let sum = wide(
+        #[inline(always)]
+        || {
+            sum_of_rows([lambda, w, lo, hi, diagonal], |[lambda, w, lo, hi, a]| {
+                energy_row(lambda, w, lo, hi, a)
+            })
+        },
+    );
+    finite_or_infinite(0.5 * sum / n as f64)
+}
+
+/// The square of the natural residual of one row in λ√a and w/√a. Squares are compared, so that no root is taken.
+#[inline(always)]
+fn energy_row(lambda: f64, w: f64, lo: f64, hi: f64, a: f64) -> f64 {
+    // A row nothing moves (A_ii = 0) has no mass to measure by; 1 kg keeps it visible.
+    let a = if a > 0.0 { a } else { 1.0 };
+    let square = |reach: f64, w: f64| {
+        let (outside, slack) = (a * (reach * reach), w * w / a);
+        if reach < 0.0 { outside } else { least(outside, slack) }
+    };
+    most(square(lambda - lo, most(w, 0.0)), square(hi - lambda, most(-w, 0.0)))
 }
 
 /// Divides a residual by max(1, ‖b‖₂).
@@ -59,7 +109,11 @@ pub fn relative(residual: f64, b: &[f64]) -> f64 {
 
 /// max(1, ‖b‖₂), the yardstick of relative residuals.
 pub fn scale(b: &[f64]) -> f64 {
-    let norm = b.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let square = wide(
+        #[inline(always)]
+        || sum_of_rows([b, b], |[x, _]| x * x),
+    );
+    let norm = square.sqrt();
     if norm.is_finite() { norm.max(1.0) } else { 1.0 }
 }
 

@@ -8,6 +8,7 @@ use super::problem::{RowKind, RowProblem, invert_spd6};
 use super::row_system::{Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
+use crate::linalg::kernels::wide;
 
 /// Solves row problems by one method and keeps its memory from step to step.
 ///
@@ -174,7 +175,7 @@ fn gradients(method: Method, problem: &RowProblem, start: &Solution, settings: &
     }
 }
 
-/// Lengths that agree, indices in range, numbers that are numbers.
+/// Lengths that agree, indices in range, numbers that are numbers; for masses and Jacobians see [`RowSystem::is_finite`].
 fn is_well_formed(p: &RowProblem) -> bool {
     let n = p.rows();
     let lengths = [p.compliance.len(), p.lo.len(), p.hi.len(), p.kind.len()];
@@ -190,9 +191,7 @@ fn is_well_formed(p: &RowProblem) -> bool {
     });
     blocks
         && p.block_bodies.iter().all(|&b| b < bodies)
-        && are_finite(p.mass.as_flattened())
         && are_finite(p.momentum.as_flattened())
-        && are_finite(&p.jacobian)
         && are_finite(&p.compliance)
         && are_finite(&p.d)
         && p.lo.iter().all(|x| !x.is_nan() && *x < f64::INFINITY)
@@ -201,7 +200,10 @@ fn is_well_formed(p: &RowProblem) -> bool {
 
 /// Are all of them numbers? Nobody stops at the first that is not: without an end to look for, many are looked at in one instruction.
 pub(super) fn are_finite(x: &[f64]) -> bool {
-    x.iter().fold(true, |so_far, x| so_far & x.is_finite())
+    wide(
+        #[inline(always)]
+        || x.iter().fold(true, |so_far, x| so_far & x.is_finite()),
+    )
 }
 
 /// The answer to a problem that is not one: free motion where that is a number, and no claim.

@@ -14,6 +14,8 @@ use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
 use super::row_solver::are_finite;
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats, index_sets, residual};
+use crate::linalg::Isa;
+use crate::linalg::kernels::{self, Six};
 
 /// Compliance below this share of A_ii counts as rigid: its square root is where double precision
 /// stops telling redundant rows apart, and 1/C would drown the masses.
@@ -30,6 +32,8 @@ pub struct Memory<L> {
     inverse: Vec<[f64; 36]>,
     diagonal: Vec<f64>,
     b: Vec<f64>,
+    /// Are the masses of the problem, and all that was derived from it, numbers?
+    finite: bool,
     hi: Vec<f64>,
     labels: Vec<Label>,
     /// What is missing to the least compliance; empty when nothing is.
@@ -279,61 +283,63 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         2 * self.problem.jacobian.len() + 36 * self.problem.bodies()
     }
 
-    /// Is everything derived from the problem a number?
+    /// Are the problem's masses and everything derived from it numbers? Then so are its Jacobians: one that is not leaves no
+    /// diagonal that is.
     pub fn is_finite(&self) -> bool {
-        let memory = &self.memory;
-        let inverse = memory.inverse.as_flattened();
-        [&memory.b[..], &memory.diagonal, inverse].into_iter().all(are_finite)
+        self.memory.finite
     }
 
     /// M⁻¹ and M⁻¹ p of every body.
     fn invert_masses(&mut self) {
-        let Memory { mixed, inverse, q, .. } = &mut *self.memory;
+        let Memory { mixed, inverse, q, finite, .. } = &mut *self.memory;
         let problem = self.problem;
         let share = problem.bodies().div_ceil(STRETCHES).max(1);
-        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&mut [][..], &mut [][..]));
-        for (stretch, pieces) in
+        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&mut [][..], &mut [][..], true));
+        for (stretch, (inverse, q)) in
             stretches.iter_mut().zip(inverse.chunks_mut(share).zip(q.chunks_mut(6 * share)))
         {
-            *stretch = pieces;
+            *stretch = (inverse, q, true);
         }
-        mixed.for_each(&mut stretches, |k, (inverse, q)| {
+        mixed.for_each(&mut stretches, |k, (inverse, q, finite)| {
+            // A number of its own: neighbours among the stretches lie on one cache line.
+            let mut all = true;
             for (i, (inverse, q)) in inverse.iter_mut().zip(q.chunks_exact_mut(6)).enumerate() {
                 let body = k * share + i;
                 *inverse = invert_spd6(&problem.mass[body]);
                 let p = &problem.momentum[body];
-                for r in 0..6 {
-                    q[r] = (0..6).map(|c| inverse[6 * r + c] * p[c]).sum();
+                let mut sum = [0.0; 6];
+                for c in 0..6 {
+                    (0..6).for_each(|r| sum[r] += inverse[6 * c + r] * p[c]);
                 }
+                q.copy_from_slice(&sum);
+                all &= are_finite(&problem.mass[body]) & are_finite(&inverse[..]);
             }
+            *finite = all;
         });
+        *finite = stretches.iter().all(|stretch| stretch.2);
     }
 
     /// The diagonal of A, and b = J M⁻¹ p + d.
     fn form_rows(&mut self) {
-        let Memory { mixed, inverse, diagonal, b, q, .. } = &mut *self.memory;
+        let Memory { mixed, options, inverse, diagonal, b, q, finite, .. } = &mut *self.memory;
         let (problem, inverse, q) = (self.problem, &*inverse, &*q);
+        let isa = Isa::detect(options.kernels);
         let share = problem.blocks.len().div_ceil(STRETCHES).max(1);
         let (mut diagonal, mut b) = (&mut diagonal[..], &mut b[..]);
-        let mut stretches: [_; STRETCHES] = std::array::from_fn(|_| (&[][..], &mut [][..], &mut [][..]));
+        let mut stretches: [_; STRETCHES] =
+            std::array::from_fn(|_| (&[][..], &mut [][..], &mut [][..], true));
         for (stretch, blocks) in stretches.iter_mut().zip(problem.blocks.chunks(share)) {
             let rows = blocks.iter().map(|block| block.rows as usize).sum();
             let (own, rest) = std::mem::take(&mut diagonal).split_at_mut(rows);
             let (own_b, rest_b) = std::mem::take(&mut b).split_at_mut(rows);
             (diagonal, b) = (rest, rest_b);
-            *stretch = (blocks, own, own_b);
+            *stretch = (blocks, own, own_b, true);
         }
-        mixed.for_each(&mut stretches, |_, (blocks, diagonal, b)| {
-            let first = blocks.first().map_or(0, |block| block.row);
-            for block in blocks.iter() {
-                for row in 0..block.rows {
-                    let (a, jq) = row_numbers(problem, block, row, inverse, q);
-                    let (i, own) = ((block.row + row) as usize, (block.row + row - first) as usize);
-                    diagonal[own] = a + problem.compliance[i];
-                    b[own] = jq + problem.d[i];
-                }
-            }
+        mixed.for_each(&mut stretches, |_, (blocks, diagonal, b, finite)| {
+            form_rows_of(isa, problem, blocks, (inverse, q), (diagonal, b));
+            *finite = are_finite(diagonal) & are_finite(b);
         });
+        *finite &= stretches.iter().all(|stretch| stretch.3);
     }
 
     fn form_floor(&mut self) {
@@ -639,28 +645,33 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
 
 /// Is λ so far from the one that v belongs to that the two cannot balance to round-off?
 fn moved_away(last: &[f64], lambda: &[f64]) -> bool {
+    if last == lambda {
+        return false;
+    }
     let size = last.iter().fold(0.0f64, |m, l| m.max(l.abs()));
     last.len() != lambda.len() || last.iter().zip(lambda).any(|(a, b)| (a - b).abs() > 1e-9 * size)
 }
 
-/// J M⁻¹ Jᵀ and J q of one row.
-fn row_numbers(
+/// The diagonal of A and b of some blocks, from the first row of the first of them on.
+fn form_rows_of(
+    isa: Isa,
     problem: &RowProblem,
-    block: &RowBlock,
-    row: u32,
-    inverse: &[[f64; 36]],
-    q: &[f64],
-) -> (f64, f64) {
-    let (mut a, mut jq) = (0.0, 0.0);
-    for (k, &body) in problem.bodies_of(block).iter().enumerate() {
-        let j = problem.jacobian_of(block, row, k as u32);
-        let inverse = &inverse[body as usize];
-        let q = &q[6 * body as usize..6 * body as usize + 6];
-        for r in 0..6 {
-            let y: f64 = (0..6).map(|c| inverse[6 * r + c] * j[c]).sum();
-            a += j[r] * y;
-            jq += j[r] * q[r];
+    blocks: &[RowBlock],
+    (inverse, q): (&[[f64; 36]], &[f64]),
+    (diagonal, b): (&mut [f64], &mut [f64]),
+) {
+    let first = blocks.first().map_or(0, |block| block.row as usize);
+    let rows = first..first + diagonal.len();
+    diagonal.copy_from_slice(&problem.compliance[rows.clone()]);
+    b.copy_from_slice(&problem.d[rows]);
+    for block in blocks {
+        let own = block.row as usize - first..(block.row + block.rows) as usize - first;
+        for (k, &body) in problem.bodies_of(block).iter().enumerate() {
+            let body = body as usize;
+            let numbers = &problem.jacobian[block.entry as usize + 6 * k..];
+            let six = Six { numbers, stride: 6 * block.bodies as usize };
+            let (a, jq) = (&mut diagonal[own.clone()], &mut b[own.clone()]);
+            kernels::add_mobility(isa, six, &inverse[body], &q[6 * body..6 * body + 6], a, jq);
         }
     }
-    (a, jq)
 }

@@ -75,7 +75,7 @@ pub struct Plan {
     pub row_at: Vec<u32>,
     /// The way of right-hand sides and answers.
     pub sides: Sides,
-    /// Rows by bodies; only where products are worked on at once.
+    /// Rows by bodies.
     pub touching: Touching,
     /// Most rows of a group.
     pub most_rows: usize,
@@ -126,9 +126,7 @@ impl Plan {
             interface_bodies: interface.block_bodies.clone(),
             ..Self::default()
         };
-        if options.parts > 1 {
-            plan.touching = Touching::new(problem);
-        }
+        plan.touching = Touching::new(problem);
         let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
         let (mut groups, places) = plan.place_groups(problem, &symbolic);

@@ -2,7 +2,6 @@
 
 use super::Mixed;
 use super::plan::Plan;
-use super::touching::subtract_momentum;
 use crate::linalg::Aligned;
 use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
@@ -218,30 +217,6 @@ impl<E: Executor> Mixed<E> {
     ) {
         kernels::fill_sides(self.factor.isa(), &plan.sides, self.numbers(problem), r_v, r_lambda, x);
     }
-
-    /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F: what refinement starts from.
-    pub fn subtract_product(
-        &self,
-        problem: &RowProblem,
-        v: &[f64],
-        lambda: &[f64],
-        r_v: &mut [f64],
-        r_lambda: &mut [f64],
-    ) {
-        if self.is_shared() {
-            return self.subtract_in_pieces(problem, (v, lambda), r_v, r_lambda);
-        }
-        for (body, mass) in problem.mass.iter().enumerate() {
-            subtract_momentum(mass, &v[6 * body..], &mut r_v[6 * body..]);
-        }
-        for_each_row(problem, |row, j, bodies| {
-            if !self.is_free(row) {
-                return;
-            }
-            r_lambda[row] -= product(j, bodies, v) + self.regular[row] * lambda[row];
-            add_scaled(j, bodies, lambda[row], r_v, |body| 6 * body as usize);
-        });
-    }
 }
 
 /// Calls `f(body, its columns of the group's rows)` for every body of a group.
@@ -266,18 +241,6 @@ fn for_each_row(problem: &RowProblem, mut f: impl FnMut(usize, &[f64], &[u32])) 
             f(block.row as usize + r, &problem.jacobian[at..at + width], bodies);
         }
     }
-}
-
-#[inline]
-pub(super) fn product(j: &[f64], bodies: &[u32], v: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for (six, &body) in j.chunks_exact(6).zip(bodies) {
-        let v = &v[6 * body as usize..6 * body as usize + 6];
-        for c in 0..6 {
-            sum += six[c] * v[c];
-        }
-    }
-    sum
 }
 
 #[inline]

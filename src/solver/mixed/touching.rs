@@ -1,19 +1,19 @@
-//! Products with J and Jᵀ in stretches that may be worked on at once.
+//! Products with J and Jᵀ, body by body.
 //!
-//! Jᵀ λ adds to two bodies a row. Body by body, with its rows in their order, every sum has the same terms in the same order as
-//! row by row, so that stretches of bodies give the same bits.
+//! Jᵀ λ adds to two bodies a row. Row by row, every addition waits until the one before it to the same body is in memory; body by
+//! body, with its rows in their order, the sums stay in registers and have the same bits.
+//!
+//! One thread does this alone even where the elimination tree is shared: v, λ and what is missing are read and written by others right
+//! before and after, and fetching them from another core's cache took as long as the products save.
 
 use super::Mixed;
-use super::solve::product;
 use crate::linalg::executor::Executor;
 use crate::linalg::kernels::wide;
-use crate::solver::{RowBlock, RowProblem, balance};
-
-/// Stretches of bodies, and of rows.
-const STRETCHES: usize = 4;
+use crate::solver::linear::{Point, Scratch};
+use crate::solver::{Label, RowProblem, balance};
 
 /// Rows of one block on one body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Touch {
     row: u32,
     rows: u32,
@@ -32,16 +32,22 @@ pub struct Touching {
 impl Touching {
     /// Of all blocks of a problem.
     pub fn new(problem: &RowProblem) -> Self {
-        let mut all = Vec::with_capacity(problem.block_bodies.len());
+        let mut start = vec![0u32; problem.bodies() + 2];
+        problem.block_bodies.iter().for_each(|&body| start[body as usize + 2] += 1);
+        for body in 2..start.len() {
+            start[body] += start[body - 1];
+        }
+        let mut of = vec![Touch::default(); problem.block_bodies.len()];
         for block in &problem.blocks {
             for (k, &body) in (0..).zip(problem.bodies_of(block)) {
                 let entry = block.entry + 6 * k;
-                all.push((body, Touch { row: block.row, rows: block.rows, entry, stride: 6 * block.bodies }));
+                let next = &mut start[body as usize + 1];
+                of[*next as usize] =
+                    Touch { row: block.row, rows: block.rows, entry, stride: 6 * block.bodies };
+                *next += 1;
             }
         }
-        all.sort_by_key(|&(body, _)| body);
-        let start = (0..=problem.bodies() as u32).map(|b| all.partition_point(|&(body, _)| body < b) as u32);
-        Self { start: start.collect(), of: all.iter().map(|&(_, touch)| touch).collect() }
+        Self { start, of }
     }
 
     /// Calls `f(row, its six numbers)` for the rows of a body.
@@ -57,108 +63,88 @@ impl Touching {
     }
 }
 
-/// Something to be done at once with others.
-enum Piece<'a> {
-    Nothing,
-    /// Momenta of bodies from the first one on, and a second vector of the same length.
-    Bodies(usize, &'a mut [f64], &'a mut [f64]),
-    /// Rows of blocks from the first row on.
-    Rows(&'a [RowBlock], usize, &'a mut [f64]),
-}
-
-/// Cuts vectors over bodies and a vector over rows into pieces. The second vector may be empty.
-fn pieces<'a>(
-    problem: &'a RowProblem,
-    (mut first, mut second): (&'a mut [f64], &'a mut [f64]),
-    mut rows: &'a mut [f64],
-) -> [Piece<'a>; 2 * STRETCHES] {
-    let mut pieces = std::array::from_fn(|_| Piece::Nothing);
-    let share = problem.bodies().div_ceil(STRETCHES).max(1);
-    for (k, piece) in pieces[..STRETCHES].iter_mut().enumerate() {
-        let n = (6 * share).min(first.len());
-        let (own, rest) = std::mem::take(&mut first).split_at_mut(n);
-        let (other, left) = std::mem::take(&mut second).split_at_mut(n.min(second.len()));
-        (first, second) = (rest, left);
-        *piece = Piece::Bodies(k * share, own, other);
-    }
-    let share = problem.blocks.len().div_ceil(STRETCHES).max(1);
-    let mut begin = 0;
-    for (piece, blocks) in pieces[STRETCHES..].iter_mut().zip(problem.blocks.chunks(share)) {
-        let n = blocks.iter().map(|block| block.rows as usize).sum();
-        let (own, rest) = std::mem::take(&mut rows).split_at_mut(n);
-        rows = rest;
-        *piece = Piece::Rows(blocks, begin, own);
-        begin += n;
-    }
-    pieces
-}
-
 impl<E: Executor> Mixed<E> {
-    /// What is missing to M v = p + Jᵀ λ into `r`, the sizes of its terms into `size`, and w = J v + C λ + d.
+    /// See [`LinearSystem::measure`](crate::solver::linear::LinearSystem::measure).
     pub fn measure(
         &self,
         problem: &RowProblem,
-        (v, lambda): (&[f64], &[f64]),
-        (r, size): (&mut [f64], &mut [f64]),
-        w: &mut [f64],
-    ) {
-        let Some(plan) = self.plan.as_deref().filter(|_| self.is_shared()) else {
-            balance::form(problem, v, lambda, r, size);
-            return problem.slack(v, lambda, w);
-        };
-        self.executor.for_each(&mut pieces(problem, (r, size), w), |_, piece| match piece {
-            Piece::Nothing => {}
-            Piece::Bodies(first, r, size) => {
-                wide(
-                    #[inline(always)]
-                    || form(&plan.touching, problem, *first, (v, lambda), (r, size)),
-                );
-            }
-            Piece::Rows(blocks, first, w) => problem.slack_in(blocks, *first, v, lambda, w),
-        });
+        index_set: (&[Label], Option<&[f64]>),
+        point: &mut Point<'_>,
+        scratch: &mut Scratch,
+    ) -> (f64, f64) {
+        let Some(plan) = self.plan.as_deref() else { return (f64::INFINITY, f64::INFINITY) };
+        let (v, lambda) = (&*point.v, &*point.lambda);
+        let Scratch { r_v, r_lambda, size, .. } = scratch;
+        wide(
+            #[inline(always)]
+            || form(&plan.touching, problem, (v, lambda), (r_v, size)),
+        );
+        (balance::worst(r_v, size), balance::slack(problem, index_set, (v, lambda), point.w, r_lambda))
     }
 
-    /// [`subtract_product`](Self::subtract_product) at once.
-    pub(super) fn subtract_in_pieces(
+    /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F: what refinement starts from.
+    pub fn subtract_product(
         &self,
         problem: &RowProblem,
-        (v, lambda): (&[f64], &[f64]),
+        v: &[f64],
+        lambda: &[f64],
         r_v: &mut [f64],
         r_lambda: &mut [f64],
     ) {
         let Some(plan) = self.plan.as_deref() else { return };
-        let regular = &self.regular;
-        self.executor.for_each(&mut pieces(problem, (r_v, &mut []), r_lambda), |_, piece| match piece {
-            Piece::Nothing => {}
-            Piece::Bodies(first, r, _) => {
-                for (body, r) in (*first..).zip(r.chunks_exact_mut(6)) {
+        let regular = &self.regular[..];
+        wide(
+            #[inline(always)]
+            || {
+                for (body, r) in r_v.chunks_exact_mut(6).enumerate().take(problem.bodies()) {
                     subtract_momentum(&problem.mass[body], &v[6 * body..], r);
-                    plan.touching.for_each(problem, body, |row, j| {
-                        if regular[row].is_finite() {
-                            (0..6).for_each(|c| r[c] += j[c] * lambda[row]);
-                        }
-                    });
+                    plan.touching.for_each(problem, body, |row, j| add_free(j, regular[row], lambda[row], r));
                 }
-            }
-            Piece::Rows(blocks, first, r) => {
-                for block in blocks.iter() {
-                    let (bodies, width) = (problem.bodies_of(block), 6 * block.bodies as usize);
-                    for k in 0..block.rows as usize {
-                        let (row, at) = (block.row as usize + k, block.entry as usize + k * width);
-                        if regular[row].is_finite() {
-                            let jv = product(&problem.jacobian[at..at + width], bodies, v);
-                            r[row - *first] -= jv + regular[row] * lambda[row];
-                        }
-                    }
-                }
-            }
-        });
+                subtract_rows(problem, regular, (v, lambda), r_lambda);
+            },
+        );
     }
 }
 
+/// r_λ −= J_F v + (C+D) λ_F.
+#[inline(always)]
+fn subtract_rows(problem: &RowProblem, regular: &[f64], (v, lambda): (&[f64], &[f64]), r: &mut [f64]) {
+    for block in &problem.blocks {
+        let (bodies, width) = (problem.bodies_of(block), 6 * block.bodies as usize);
+        for k in 0..block.rows as usize {
+            let (row, at) = (block.row as usize + k, block.entry as usize + k * width);
+            if regular[row].is_finite() {
+                let jv = product(&problem.jacobian[at..at + width], bodies, v);
+                r[row] -= jv + regular[row] * lambda[row];
+            }
+        }
+    }
+}
+
+/// J v of one row. Six sums: one alone would wait for every addition.
+#[inline(always)]
+fn product(j: &[f64], bodies: &[u32], v: &[f64]) -> f64 {
+    let mut sum = [0.0; 6];
+    for (six, &body) in j.chunks_exact(6).zip(bodies) {
+        let v = &v[6 * body as usize..6 * body as usize + 6];
+        for c in 0..6 {
+            sum[c] += six[c] * v[c];
+        }
+    }
+    ((sum[0] + sum[1]) + (sum[2] + sum[3])) + (sum[4] + sum[5])
+}
+
+/// r += j λ if the row is free.
+#[inline(always)]
+fn add_free(j: &[f64; 6], regular: f64, lambda: f64, r: &mut [f64]) {
+    let l = if regular.is_finite() { lambda } else { 0.0 };
+    let r = &mut r[..6];
+    (0..6).for_each(|c| r[c] += j[c] * l);
+}
+
 /// r −= M v of one body.
-#[inline]
-pub(super) fn subtract_momentum(mass: &[f64; 36], v: &[f64], r: &mut [f64]) {
+#[inline(always)]
+fn subtract_momentum(mass: &[f64; 36], v: &[f64], r: &mut [f64]) {
     for i in 0..6 {
         let mut sum = 0.0;
         for j in 0..6 {
@@ -168,16 +154,16 @@ pub(super) fn subtract_momentum(mass: &[f64; 36], v: &[f64], r: &mut [f64]) {
     }
 }
 
-/// [`balance::form`] of some bodies.
+/// [`balance::form`] body by body.
 #[inline(always)]
 fn form(
     touching: &Touching,
     problem: &RowProblem,
-    first: usize,
     (v, lambda): (&[f64], &[f64]),
     (r, size): (&mut [f64], &mut [f64]),
 ) {
-    for (body, (r, size)) in (first..).zip(r.chunks_exact_mut(6).zip(size.chunks_exact_mut(6))) {
+    let bodies = r.chunks_exact_mut(6).zip(size.chunks_exact_mut(6)).take(problem.bodies());
+    for (body, (r, size)) in bodies.enumerate() {
         balance::begin(&problem.momentum[body], &problem.mass[body], &v[6 * body..6 * body + 6], r, size);
         touching.for_each(problem, body, |row, j| balance::add(j, lambda[row], r, size));
     }
