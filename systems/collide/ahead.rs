@@ -46,7 +46,7 @@ pub fn look_ahead(step: &mut Step<'_>) {
         }
         let first = step.work.rows.blocks.len();
         give_entities(step);
-        if !add_rows(step) {
+        if !add_rows(step, f64::from(pass + 1)) {
             return;
         }
         solve_again(step, first);
@@ -258,10 +258,12 @@ fn give_entities(step: &mut Step<'_>) {
     entities::spawn_begun(step);
 }
 
-/// Adds rows for what would overlap; false if none of it pushes.
-fn add_rows(step: &mut Step<'_>) -> bool {
+/// Adds rows for what would overlap; false if none of it pushes. Bodies may be made to give way so many times faster than overlaps
+/// recover: what a corner that turns by a radian in the step leaves after some passes would take more of them than there are.
+fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
     let (settings, dt) = (step.settings, step.dt);
-    let rules = rules(settings, dt);
+    let rules =
+        ContactRules { max_recovery_speed: times * settings.max_recovery_speed, ..rules(settings, dt) };
     let Work { bodies, rows, collision, .. } = &mut *step.work;
     let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
