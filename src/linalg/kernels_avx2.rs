@@ -8,6 +8,7 @@ use super::kernels::{Below, Shape, factor_any_shape, factor_written_out};
 use super::kernels_fronts::{Group, Job, fold_group};
 use super::kernels_lanes::Lanes;
 use super::kernels_passing::extend_add_kernel;
+use super::kernels_rows::{FoldSide, fold_pair_in_fours};
 use super::kernels_tiles::strip_in_fours;
 use super::kernels_wide;
 use super::symbolic::Run;
@@ -110,6 +111,16 @@ impl<const WIDE: bool> Lanes for Avx2<WIDE> {
         }
     }
     #[inline(always)]
+    unsafe fn fold_pair(rows: usize, weight: *const f64, across: FoldSide, down: FoldSide) {
+        // SAFETY: see above.
+        unsafe {
+            match WIDE {
+                true => kernels_wide::fold_pair(rows, weight, across, down),
+                false => fold_pair_in_fours::<Self>(rows, weight, across, down),
+            }
+        }
+    }
+    #[inline(always)]
     unsafe fn stream(to: *mut f64, n: usize, from: *const f64) {
         // SAFETY: see above; such stores go to whole fours only.
         unsafe {
@@ -117,6 +128,9 @@ impl<const WIDE: bool> Lanes for Avx2<WIDE> {
                 return std::ptr::copy_nonoverlapping(from, to, n);
             }
             let mut i = 0;
+            if WIDE && to.addr().is_multiple_of(64) {
+                i = kernels_wide::stream(to, n, from);
+            }
             while i < n {
                 _mm256_stream_pd(to.add(i), _mm256_loadu_pd(from.add(i)));
                 i += 4;

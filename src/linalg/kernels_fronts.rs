@@ -9,8 +9,9 @@
 
 use super::kernels::{Shape, factor_kernel};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
+use super::kernels_memory::fetch;
 use super::kernels_passing::add_straight;
-use super::kernels_rows::{fold_kernel, fold_lower_kernel};
+use super::kernels_rows::{FoldSide, fold_kernel, fold_lower_kernel};
 use super::kernels_tree::Tree;
 use super::symbolic::Symbolic;
 
@@ -140,6 +141,14 @@ impl Varying {
             shapes: self.shapes[fronts].to_vec(),
             rows: self.rows,
             numbers: self.numbers,
+        }
+    }
+
+    /// Asks for the compliances of a front that will be factored soon.
+    #[inline(always)]
+    pub(super) fn fetch(&self, front: usize, regular: &[f64]) {
+        for entry in &self.diagonal[self.start[front].0 as usize..self.start[front + 1].0 as usize] {
+            fetch(&regular[entry.row as usize..][..entry.rows as usize]);
         }
     }
 
@@ -348,10 +357,39 @@ unsafe fn add_varying<S: Lanes>(
             // Contacts have one body or two: their strides as constants.
             match group.bodies {
                 1 => fold_group::<S, 6>(job, group, shape, panel, update),
-                2 => fold_group::<S, 12>(job, group, shape, panel, update),
+                2 => fold_two::<S>(job, group, shape, panel, update),
                 _ => S::fold_any(job, group, shape, panel, update),
             }
         }
+    }
+}
+
+/// Adds Jᵀ (C+D)⁻¹ J of a group on two bodies.
+#[inline(always)]
+unsafe fn fold_two<S: Lanes>(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
+    let (ld, ldu, border) = (shape.ld(), shape.ldu(), shape.border_at());
+    // SAFETY: as for `add_varying`.
+    unsafe {
+        let weight = job.weight.add(group.row as usize);
+        if !any::<S>(weight, group.rows as usize) {
+            return;
+        }
+        let places = job.varying.places.as_ptr().add(group.place as usize);
+        let (first, second) = (*places, *places.add(1));
+        let side = |place: Place| {
+            let column = place.local as usize;
+            let (base, ld, shift) = match column < border {
+                true => (panel.add(column * ld), ld, 0),
+                false => (update.add((column - border) * ldu), ldu, border),
+            };
+            FoldSide {
+                numbers: job.jacobian.add(group.entry as usize + 6 * place.column as usize),
+                target: base.add(column - shift),
+                below: base.add(second.local as usize - shift),
+                ld,
+            }
+        };
+        S::fold_pair(group.rows as usize, weight, side(first), side(second));
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) use super::kernels_avx2::Avx2;
 use super::kernels::{Below, Shape, factor_any_shape, factor_written_out};
 use super::kernels_fronts::{Group, Job, fold_group};
 use super::kernels_passing::extend_add_kernel;
+use super::kernels_rows::{FoldSide, fold_pair_in_fours};
 use super::kernels_tiles::strip_in_fours;
 use super::symbolic::Run;
 
@@ -160,6 +161,12 @@ pub(super) trait Lanes: Copy {
         panel: *mut f64,
         update: *mut f64,
     );
+    /// Adds Jᵀ (C+D)⁻¹ J of rows on two bodies, of which `across` comes first in the front.
+    #[inline(always)]
+    unsafe fn fold_pair(rows: usize, weight: *const f64, across: FoldSide, down: FoldSide) {
+        // SAFETY: the caller's promise.
+        unsafe { fold_pair_in_fours::<Self>(rows, weight, across, down) }
+    }
     /// to = from, n numbers (a multiple of four), past the caches where that is possible.
     unsafe fn stream(to: *mut f64, n: usize, from: *const f64);
     unsafe fn splat(x: f64) -> Self;

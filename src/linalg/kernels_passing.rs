@@ -10,6 +10,7 @@ use super::kernels_lanes::{Isa, Lanes, dispatch};
 use super::kernels_memory::{AHEAD, fetch_from};
 use super::kernels_tree::{Step, Tree};
 use super::symbolic::Run;
+use std::ops::Range;
 
 /// Forward substitution from the leaves to the roots; borders are passed up by adding. Fronts without pivots are
 /// left as they end.
@@ -17,9 +18,18 @@ use super::symbolic::Run;
 /// # Panics
 /// If a slice is shorter than the plan asks for.
 pub fn forward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
+    forward_steps(isa, tree, 0..tree.steps.len(), panels, x);
+}
+
+/// [`forward_tree`] through some of its fronts.
+///
+/// # Panics
+/// As above, and if a front is not there.
+pub(super) fn forward_steps(isa: Isa, tree: &Tree, steps: Range<usize>, panels: &[f64], x: &mut [f64]) {
+    assert!(steps.end <= tree.steps.len());
     assert!(panels.len() >= tree.panels && x.len() >= tree.locals);
     let (panels, x) = (panels.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, forward_tree_kernel(tree: &Tree, panels: *const f64, x: *mut f64));
+    dispatch!(isa, forward_tree_kernel(tree: &Tree, steps: Range<usize>, panels: *const f64, x: *mut f64));
 }
 
 /// Backward substitution from the roots to the leaves; borders are read from above. Fronts without pivots are
@@ -28,9 +38,18 @@ pub fn forward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
 /// # Panics
 /// If a slice is shorter than the plan asks for.
 pub fn backward_tree(isa: Isa, tree: &Tree, panels: &[f64], x: &mut [f64]) {
+    backward_steps(isa, tree, 0..tree.steps.len(), panels, x);
+}
+
+/// [`backward_tree`] through some of its fronts.
+///
+/// # Panics
+/// As above, and if a front is not there.
+pub(super) fn backward_steps(isa: Isa, tree: &Tree, steps: Range<usize>, panels: &[f64], x: &mut [f64]) {
+    assert!(steps.end <= tree.steps.len());
     assert!(panels.len() >= tree.panels && x.len() >= tree.locals);
     let (panels, x) = (panels.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, backward_tree_kernel(tree: &Tree, panels: *const f64, x: *mut f64));
+    dispatch!(isa, backward_tree_kernel(tree: &Tree, steps: Range<usize>, panels: *const f64, x: *mut f64));
 }
 
 /// Asks for what the substitution in a front will read. A larger one is read in long stretches, which the machine foresees.
@@ -43,9 +62,9 @@ fn fetch_step(step: &Step, panels: *const f64, x: *const f64) {
 }
 
 #[inline(always)]
-unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
+unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, steps: Range<usize>, panels: *const f64, x: *mut f64) {
     let beyond_caches = tree.beyond_caches();
-    for (k, step) in tree.steps.iter().enumerate() {
+    for (k, step) in steps.clone().zip(&tree.steps[steps]) {
         if beyond_caches && let Some(next) = tree.steps.get(k + AHEAD) {
             fetch_step(next, panels, x);
         }
@@ -82,9 +101,9 @@ unsafe fn forward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut
 }
 
 #[inline(always)]
-unsafe fn backward_tree_kernel<S: Lanes>(tree: &Tree, panels: *const f64, x: *mut f64) {
+unsafe fn backward_tree_kernel<S: Lanes>(tree: &Tree, steps: Range<usize>, panels: *const f64, x: *mut f64) {
     let beyond_caches = tree.beyond_caches();
-    for (k, step) in tree.steps.iter().enumerate().rev() {
+    for (k, step) in steps.clone().zip(&tree.steps[steps]).rev() {
         if beyond_caches && k >= AHEAD {
             fetch_step(&tree.steps[k - AHEAD], panels, x);
         }

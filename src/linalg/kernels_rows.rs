@@ -202,6 +202,33 @@ pub(super) unsafe fn fold_lower_kernel<S: Lanes>(
     }
 }
 
+/// A body of rows that are folded on two, twelve numbers a row: its six of the first row, and where its columns begin.
+#[derive(Clone, Copy)]
+pub(super) struct FoldSide {
+    pub(super) numbers: *const f64,
+    /// Its own block, and the other body's rows below it; of the latter body there are none.
+    pub(super) target: *mut f64,
+    pub(super) below: *mut f64,
+    pub(super) ld: usize,
+}
+
+/// One block after another: sixteen registers hold the sums of one.
+#[inline(always)]
+pub(super) unsafe fn fold_pair_in_fours<S: Lanes>(
+    rows: usize,
+    weight: *const f64,
+    across: FoldSide,
+    down: FoldSide,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (a, b) = (across.numbers, down.numbers);
+        fold_lower_kernel::<S>(rows, 12, a, weight, across.target, across.ld);
+        fold_kernel::<S>(rows, 12, b, a, weight, across.below, across.ld);
+        fold_lower_kernel::<S>(rows, 12, b, weight, down.target, down.ld);
+    }
+}
+
 #[inline(always)]
 unsafe fn renew_kernel<S: Lanes>(
     rows: usize,

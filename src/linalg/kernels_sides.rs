@@ -4,8 +4,11 @@
 #![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments)]
 
+use super::kernels::Shape;
 use super::kernels_fronts::{Group, Numbers};
 use super::kernels_lanes::{Isa, Lanes, dispatch};
+use super::symbolic::Symbolic;
+use std::ops::Range;
 
 /// Where unknowns are among the local vectors. Can only be made by [`Sides::new`], which checks it.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +19,8 @@ pub struct Sides {
     multipliers: Vec<(u32, u32, u32)>,
     /// How many of both end before the end of each stretch.
     ends: Vec<(u32, u32)>,
+    /// The first front that reads or writes behind the beginning of each stretch, and the first with its own local vector there.
+    met: Vec<(u32, u32)>,
     groups: Vec<Group>,
     /// Bodies of the groups, from [`Group::body`] on.
     bodies: Vec<u32>,
@@ -61,7 +66,38 @@ impl Sides {
             (bodies as u32, multipliers.partition_point(|&(_, n, at)| at + n <= end) as u32)
         });
         let ends = ends.collect();
-        Self { body_at, by_place, multipliers, ends, groups, bodies, rows, numbers, locals }
+        Self { body_at, by_place, multipliers, ends, met: Vec::new(), groups, bodies, rows, numbers, locals }
+    }
+
+    /// Finds the fronts of a plan that meet each stretch, for substitution that fills and reads stretches on its way.
+    pub fn meet(&mut self, plan: &Symbolic) {
+        self.met = vec![(plan.fronts.len() as u32, plan.fronts.len() as u32); self.ends.len()];
+        let last = |local: usize, shape: Shape| (local + shape.ld()).saturating_sub(1) / STRETCH;
+        for (f, front) in (0..).zip(&plan.fronts) {
+            if front.shape.ld() == 0 {
+                continue;
+            }
+            let own = last(front.local, front.shape);
+            let above = plan.fronts.get(front.parent as usize).map_or(own, |p| last(p.local, p.shape));
+            self.met[own].1 = self.met[own].1.min(f);
+            self.met[own.max(above)].0 = self.met[own.max(above)].0.min(f);
+        }
+        for k in (1..self.met.len()).rev() {
+            let behind = self.met[k];
+            let met = &mut self.met[k - 1];
+            *met = (met.0.min(behind.0), met.1.min(behind.1));
+        }
+    }
+
+    /// For each stretch, the first front that must not go before it is filled, and the first that must go before it is read. None
+    /// if it is not known, or folded rows put numbers anywhere.
+    pub(super) fn met(&self) -> Option<&[(u32, u32)]> {
+        (!self.met.is_empty() && self.groups.is_empty()).then_some(&self.met)
+    }
+
+    /// Number of stretches.
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
     }
 
     /// All groups, as bodies hear of them.
@@ -69,18 +105,17 @@ impl Sides {
         &self.groups
     }
 
-    /// The local vectors in stretches that stay in the first cache, so that each comes from memory once.
+    /// Some of the stretches of local vectors. Each stays in the first cache, so that it comes from memory once.
     #[inline(always)]
-    fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
-        let mut done = (0, 0);
-        self.ends.iter().enumerate().map(move |(k, &(bodies, multipliers))| {
-            let (bodies, multipliers) = (bodies as usize, multipliers as usize);
-            let (first, second) = std::mem::replace(&mut done, (bodies, multipliers));
+    fn stretches(&self, some: Range<usize>) -> impl Iterator<Item = Stretch<'_>> {
+        some.map(|k| {
+            let ends = |k: usize| (self.ends[k].0 as usize, self.ends[k].1 as usize);
+            let (first, end) = (k.checked_sub(1).map_or((0, 0), ends), ends(k));
             Stretch {
                 begin: k * STRETCH,
                 end: (k * STRETCH + STRETCH).min(self.locals),
-                bodies: &self.by_place[first..bodies],
-                multipliers: &self.multipliers[second..multipliers],
+                bodies: &self.by_place[first.0..end.0],
+                multipliers: &self.multipliers[first.1..end.1],
             }
         })
     }
@@ -115,9 +150,24 @@ pub fn fill_sides(
     r_lambda: &[f64],
     x: &mut [f64],
 ) {
+    fill_stretches(isa, sides, 0..sides.count(), numbers, (r_v, r_lambda), x);
+}
+
+/// [`fill_sides`] of some stretches; with the last one, of the folded rows.
+///
+/// # Panics
+/// If a slice is shorter than the plan asks for, or a stretch is not there.
+pub(super) fn fill_stretches(
+    isa: Isa,
+    sides: &Sides,
+    some: Range<usize>,
+    numbers: Numbers<'_>,
+    (r_v, r_lambda): (&[f64], &[f64]),
+    x: &mut [f64],
+) {
     sides.check(&numbers, r_v.len(), r_lambda.len(), x.len());
     let (r_v, r_lambda, x) = (r_v.as_ptr(), r_lambda.as_ptr(), x.as_mut_ptr());
-    dispatch!(isa, fill_kernel(sides: &Sides, numbers: Numbers<'_>, r_v: *const f64, r_lambda: *const f64, x: *mut f64));
+    dispatch!(isa, fill_kernel(sides: &Sides, some: Range<usize>, numbers: Numbers<'_>, r_v: *const f64, r_lambda: *const f64, x: *mut f64));
 }
 
 /// v and λ of free rows from the unknowns: λ = −x at multipliers, (C+D)⁻¹ (r_λ − J v) of folded rows.
@@ -133,9 +183,24 @@ pub fn read_sides(
     v: &mut [f64],
     lambda: &mut [f64],
 ) {
+    read_stretches(isa, sides, 0..sides.count(), numbers, (r_lambda, x), (v, lambda));
+}
+
+/// [`read_sides`] of some stretches; with the first one, of the folded rows.
+///
+/// # Panics
+/// If a slice is shorter than the plan asks for, or a stretch is not there.
+pub(super) fn read_stretches(
+    isa: Isa,
+    sides: &Sides,
+    some: Range<usize>,
+    numbers: Numbers<'_>,
+    (r_lambda, x): (&[f64], &[f64]),
+    (v, lambda): (&mut [f64], &mut [f64]),
+) {
     sides.check(&numbers, v.len(), r_lambda.len().min(lambda.len()), x.len());
     let (r_lambda, x, v, lambda) = (r_lambda.as_ptr(), x.as_ptr(), v.as_mut_ptr(), lambda.as_mut_ptr());
-    dispatch!(isa, read_kernel(sides: &Sides, numbers: Numbers<'_>, r_lambda: *const f64, x: *const f64, v: *mut f64, lambda: *mut f64));
+    dispatch!(isa, read_kernel(sides: &Sides, some: Range<usize>, numbers: Numbers<'_>, r_lambda: *const f64, x: *const f64, v: *mut f64, lambda: *mut f64));
 }
 
 /// Six numbers from one place to another: the two vectors overlap.
@@ -152,6 +217,7 @@ unsafe fn copy_six<S: Lanes>(from: *const f64, to: *mut f64) {
 #[inline(always)]
 unsafe fn fill_kernel<S: Lanes>(
     sides: &Sides,
+    some: Range<usize>,
     numbers: Numbers<'_>,
     r_v: *const f64,
     r_lambda: *const f64,
@@ -159,7 +225,8 @@ unsafe fn fill_kernel<S: Lanes>(
 ) {
     // SAFETY: `Sides::new` checked places, rows and bodies; the caller the lengths. Local vectors are a multiple of four numbers.
     unsafe {
-        for stretch in sides.stretches() {
+        let groups = some.end == sides.count();
+        for stretch in sides.stretches(some) {
             // What begins in the stretch before and ends here is written whole.
             std::ptr::write_bytes(x.add(stretch.begin), 0, stretch.end - stretch.begin);
             for &(body, at) in stretch.bodies {
@@ -178,7 +245,7 @@ unsafe fn fill_kernel<S: Lanes>(
                 }
             }
         }
-        for group in &sides.groups {
+        for group in sides.groups.iter().filter(|_| groups) {
             match group.bodies % 2 {
                 0 => fill_group::<S, 2>(sides, group, numbers, r_lambda, x),
                 _ => fill_group::<S, 1>(sides, group, numbers, r_lambda, x),
@@ -263,6 +330,7 @@ unsafe fn add_row<S: Lanes, const B: usize>(sum: &mut [[S; 2]; B], y: S, j: *con
 #[inline(always)]
 unsafe fn read_kernel<S: Lanes>(
     sides: &Sides,
+    some: Range<usize>,
     numbers: Numbers<'_>,
     r_lambda: *const f64,
     x: *const f64,
@@ -271,7 +339,8 @@ unsafe fn read_kernel<S: Lanes>(
 ) {
     // SAFETY: as for `fill_kernel`.
     unsafe {
-        for stretch in sides.stretches() {
+        let groups = some.start == 0;
+        for stretch in sides.stretches(some) {
             for &(body, at) in stretch.bodies {
                 copy_six::<S>(x.add(at as usize), v.add(6 * body as usize));
             }
@@ -291,7 +360,7 @@ unsafe fn read_kernel<S: Lanes>(
                 }
             }
         }
-        for group in &sides.groups {
+        for group in sides.groups.iter().filter(|_| groups) {
             match group.bodies % 2 {
                 0 => read_group::<S, 2>(sides, group, numbers, r_lambda, v, lambda),
                 _ => read_group::<S, 1>(sides, group, numbers, r_lambda, v, lambda),

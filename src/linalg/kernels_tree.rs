@@ -212,7 +212,7 @@ impl Tree {
     /// # Panics
     /// If the front is not there, or its storage.
     #[inline(always)]
-    pub fn fetch(&self, front: usize, panels: &[f64], updates: &[f64]) {
+    pub fn fetch(&self, front: usize, panels: &[f64], updates: &[f64], regular: &[f64]) {
         let step = &self.steps[front];
         if !step.small() {
             return;
@@ -221,6 +221,7 @@ impl Tree {
             fetch(&panels[step.panel()..][..step.shape().panel_len()]);
         }
         fetch(&updates[step.update()..][..step.shape().update_len()]);
+        self.varying.fetch(front, regular);
     }
 
     /// Numbers of fixed entries beside panels.

@@ -9,6 +9,7 @@
 
 use super::kernels::Below;
 use super::kernels_lanes::Lanes;
+use super::kernels_rows::FoldSide;
 use std::arch::x86_64::*;
 
 /// Rows of a whole tile: three registers.
@@ -154,5 +155,72 @@ pub(super) unsafe fn rows_below<S: Lanes, const W: usize>(
             r += 8;
         }
         Below { first: r, ..*below }.in_fours::<S, W>(inverse, factor);
+    }
+}
+
+/// Stores whole cache lines past the caches, as many as there are. Returns how many numbers that were.
+///
+/// # Safety
+/// n numbers at both, `to` begins a line, and AVX-512 must be there.
+#[inline(always)]
+pub(super) unsafe fn stream(to: *mut f64, n: usize, from: *const f64) -> usize {
+    let mut i = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while i + 8 <= n {
+            _mm512_stream_pd(to.add(i), _mm512_loadu_pd(from.add(i)));
+            i += 8;
+        }
+    }
+    i
+}
+
+/// Folds rows on two bodies, all three blocks in one pass: with 32 registers the sums of all stay in them.
+///
+/// # Safety
+/// As for `Lanes::fold_pair`, and AVX-512 must be there.
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
+#[inline(never)]
+pub(super) unsafe fn fold_pair(rows: usize, weight: *const f64, across: FoldSide, down: FoldSide) {
+    // SAFETY: six numbers at every row of both; lanes behind them are not loaded.
+    unsafe {
+        let mut first = [_mm512_setzero_pd(); 6];
+        let mut both = [_mm512_setzero_pd(); 6];
+        let mut second = [_mm512_setzero_pd(); 6];
+        let (mut a, mut b) = (across.numbers, down.numbers);
+        for r in 0..rows {
+            let w = _mm512_set1_pd(*weight.add(r));
+            let wa = _mm512_mul_pd(_mm512_maskz_loadu_pd(SIX, a), w);
+            let wb = _mm512_mul_pd(_mm512_maskz_loadu_pd(SIX, b), w);
+            for c in 0..6 {
+                let (over, under) = (_mm512_set1_pd(*a.add(c)), _mm512_set1_pd(*b.add(c)));
+                first[c] = _mm512_fmadd_pd(wa, over, first[c]);
+                both[c] = _mm512_fmadd_pd(wb, over, both[c]);
+                second[c] = _mm512_fmadd_pd(wb, under, second[c]);
+            }
+            (a, b) = (a.add(12), b.add(12));
+        }
+        for c in 0..6 {
+            add_lower(first[c], c, across.target.add(c * across.ld));
+            add_lower(both[c], 0, across.below.add(c * across.ld));
+            add_lower(second[c], c, down.target.add(c * down.ld));
+        }
+    }
+}
+
+/// Lanes of six numbers.
+const SIX: __mmask8 = 0b11_1111;
+
+/// p[0..6] += six numbers, of which those before the `first` need not be added.
+#[inline(always)]
+unsafe fn add_lower(six: __m512d, first: usize, p: *mut f64) {
+    // SAFETY: six numbers at `p`. In halves, as later loads are: a load waits long for a store that has only a part of it.
+    unsafe {
+        if first < 4 {
+            _mm256_storeu_pd(p, _mm256_add_pd(_mm256_loadu_pd(p), _mm512_castpd512_pd256(six)));
+        }
+        let q = p.add(4);
+        let high = _mm256_castpd256_pd128(_mm512_extractf64x4_pd::<1>(six));
+        _mm_storeu_pd(q, _mm_add_pd(_mm_loadu_pd(q), high));
     }
 }

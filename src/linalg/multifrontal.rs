@@ -7,7 +7,9 @@
 
 use super::aligned::Aligned;
 use super::executor::Executor;
-use super::kernels::{self, AHEAD, Extent, Isa, Kernels, Numbers, Shape, Storage, Tree, Varying, Written};
+use super::kernels::{
+    self, AHEAD, Extent, Isa, Kernels, Numbers, Shape, Sides, Storage, Tree, Varying, Written,
+};
 use super::parts::MOST;
 use super::symbolic::{NONE, Symbolic};
 use std::ops::Range;
@@ -17,8 +19,8 @@ pub trait Assemble {
     /// Writes the entries of front `front` in columns of its pivots, and sets their signs (+1, −1).
     fn assemble(&self, front: usize, into: &mut FrontMut<'_>);
 
-    /// Asks for the numbers of a front that will be assembled soon.
-    fn fetch(&self, _front: usize) {}
+    /// Asks for the numbers of a front that will be assembled soon, and has so many pivots.
+    fn fetch(&self, _front: usize, _pivots: usize) {}
 }
 
 /// A front being assembled: columns by local row number.
@@ -171,8 +173,8 @@ impl Stretch<'_> {
                 self.hand.batch.push(f as u32);
             } else {
                 if far && f + AHEAD < end {
-                    assembler.fetch(self.first + f + AHEAD);
-                    self.tree.fetch(f + AHEAD, self.panels, self.updates);
+                    assembler.fetch(self.first + f + AHEAD, self.tree.place_of(f + AHEAD).0.pivots);
+                    self.tree.fetch(f + AHEAD, self.panels, self.updates, numbers.regular);
                 }
                 wrong += self.place_fixed(f, assembler, numbers);
             }
@@ -372,6 +374,40 @@ impl Multifrontal {
         });
     }
 
+    /// [`solve`](Self::solve) with right-hand sides r_v, r_λ and answers v, λ of a problem, in the local vectors `x`. Where these
+    /// would come from memory, stretches are filled just before and read just after the fronts that meet them.
+    pub fn solve_sides<E: Executor>(
+        &self,
+        executor: &E,
+        (sides, numbers): (&Sides, Numbers<'_>),
+        (r_v, r_lambda): (&[f64], &[f64]),
+        (v, lambda): (&mut [f64], &mut [f64]),
+        x: &mut [f64],
+    ) {
+        let isa = self.isa;
+        let together = sides.met().filter(|_| self.tree.beyond_caches() && self.parts.is_empty());
+        let Some(met) = together else {
+            kernels::fill_sides(isa, sides, numbers, r_v, r_lambda, x);
+            self.solve(executor, x);
+            return kernels::read_sides(isa, sides, numbers, r_lambda, x, v, lambda);
+        };
+        let mut done = 0;
+        for (k, &(fill, _)) in met.iter().enumerate() {
+            kernels::forward_steps(isa, &self.tree, done..fill as usize, &self.panels, x);
+            kernels::fill_stretches(isa, sides, k..k + 1, numbers, (r_v, r_lambda), x);
+            done = fill as usize;
+        }
+        let end = self.above.len();
+        kernels::forward_steps(isa, &self.tree, done..end, &self.panels, x);
+        self.set_interface(x, None);
+        let mut done = end;
+        for (k, &(_, read)) in met.iter().enumerate().rev() {
+            kernels::backward_steps(isa, &self.tree, read as usize..done, &self.panels, x);
+            kernels::read_stretches(isa, sides, k..k + 1, numbers, (r_lambda, x), (v, lambda));
+            done = read as usize;
+        }
+    }
+
     /// Forward substitution in some fronts, part by part.
     pub fn forward_in_parts<E: Executor>(&self, executor: &E, fronts: &InParts, x: &mut [f64]) {
         let isa = self.isa;
@@ -399,6 +435,11 @@ impl Multifrontal {
 
     /// The second half, with the interface unknowns as given (none = zero).
     pub fn backward(&self, x: &mut [f64], interface: Option<&[f64]>) {
+        self.set_interface(x, interface);
+        kernels::backward_tree(self.isa, &self.tree, &self.panels, x);
+    }
+
+    fn set_interface(&self, x: &mut [f64], interface: Option<&[f64]>) {
         if let Some(last) = self.symbolic.fronts.last().filter(|last| last.shape.pivots == 0) {
             let own = &mut x[last.local..last.local + last.shape.ld()];
             own.fill(0.0);
@@ -406,7 +447,6 @@ impl Multifrontal {
                 own[..given.len()].copy_from_slice(given);
             }
         }
-        kernels::backward_tree(self.isa, &self.tree, &self.panels, x);
     }
 
     /// The interface part of local vectors, if there is an interface.

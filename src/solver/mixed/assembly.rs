@@ -37,11 +37,13 @@ impl Assemble for Assembler<'_> {
         }
     }
 
-    fn fetch(&self, front: usize) {
+    fn fetch(&self, front: usize, pivots: usize) {
         for &(body, _) in self.plan.pivot_bodies.of(front) {
             kernels::fetch(&self.problem.mass[body as usize]);
         }
-        for coupling in self.plan.couplings.of(front).iter().filter(|c| !c.interface && c.rows > 0) {
+        // Where body and multiplier are both eliminated here, a child has mostly brought the rows' lines with its own.
+        let new = |c: &&Coupling| !c.interface && c.rows > 0 && c.multiplier.max(c.body) as usize >= pivots;
+        for coupling in self.plan.couplings.of(front).iter().filter(new) {
             let n = (coupling.rows - 1) * coupling.stride + 6;
             kernels::fetch(&self.problem.jacobian[coupling.entry as usize..][..n as usize]);
         }

@@ -144,6 +144,7 @@ impl Plan {
             problem.block_bodies.clone(),
             (problem.rows(), numbers, symbolic.locals),
         );
+        plan.sides.meet(&symbolic);
         (plan, symbolic, varying)
     }
 

@@ -160,9 +160,8 @@ impl<E: Executor> Mixed<E> {
             panic!("MixedSystem::solve before MixedSystem::load: load and factor first");
         };
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
-        self.fill(plan, problem, r_v, r_lambda, x);
-        self.factor.solve(&self.executor, x);
-        self.read(plan, problem, r_lambda, (v, lambda), x);
+        let sides = (&plan.sides, self.numbers(problem));
+        self.factor.solve_sides(&self.executor, sides, (r_v, r_lambda), (v, lambda), x);
     }
 
     /// v and λ_F from the unknowns of the mixed form.

@@ -294,3 +294,22 @@ fn parts_of_the_tree_give_the_bits_of_the_whole() {
         }
     }
 }
+
+#[test]
+fn a_chain_that_outgrows_the_caches_has_the_bits_of_its_parts() {
+    // More than 32 megabytes of panels: stored past the caches, and right-hand sides filled and read along the way. Its halves are
+    // smaller and go the usual way.
+    let problem = generate::chain(34_000, 500.0, 1e-8);
+    let answers = [0, 2].map(|parts| {
+        let mut system = MixedSystem::new(MixedOptions { parts, ..MixedOptions::default() });
+        system.load(&problem);
+        assert!(system.symbolic().panels > 1 << 22);
+        assert_eq!(system.symbolic().parts.len(), parts as usize);
+        let (mut v, mut lambda) = (vec![0.0; 6 * problem.bodies()], vec![0.0; problem.rows()]);
+        system.factor(&problem, &vec![Label::Free; problem.rows()], None);
+        system.solve_pivot(&problem, &mut v, &mut lambda, 0);
+        (v, lambda)
+    });
+    assert!(answers[0] == answers[1]);
+    assert!(answers[0].1.iter().all(|l| l.is_finite()));
+}
