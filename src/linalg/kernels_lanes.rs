@@ -57,7 +57,7 @@ impl Isa {
 
     /// The same bits without AVX-512, if that is what this is: for tests of just that.
     #[cfg(test)]
-    pub(super) fn narrower(self) -> Option<Self> {
+    pub(crate) fn narrower(self) -> Option<Self> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => Some(Self(Set::Avx2)),

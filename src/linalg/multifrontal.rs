@@ -230,7 +230,7 @@ impl Multifrontal {
 
     /// An empty factor with a given instruction set.
     #[cfg(test)]
-    pub(super) fn with(isa: Isa) -> Self {
+    pub(crate) fn with(isa: Isa) -> Self {
         Self { isa, ..Self::default() }
     }
 

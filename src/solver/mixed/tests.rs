@@ -313,3 +313,39 @@ fn a_chain_that_outgrows_the_caches_has_the_bits_of_its_parts() {
     assert!(answers[0] == answers[1]);
     assert!(answers[0].1.iter().all(|l| l.is_finite()));
 }
+
+#[test]
+fn eight_lanes_have_the_bits_of_four_in_whole_problems() {
+    let Some(narrow) = MixedSystem::default().isa().narrower() else {
+        return println!("skipped: this machine has no AVX-512, there is nothing to compare");
+    };
+    let mut random = Random::new(12);
+    // Folded rows on one body, on two, with border and without, and none.
+    for problem in [
+        generate::chain_on_ground(40, 1e-8),
+        generate::tower(20, 2, 2500.0, 1e-8),
+        generate::tower(12, 4, 2500.0, 1e-8),
+        generate::net(5, 12, 3000.0, 1e-8),
+        generate::rocks(90, 1e-8),
+        generate::chain(60, 500.0, 1e-8),
+    ] {
+        let n = problem.rows();
+        let bounded = |row: usize| problem.lo[row].is_finite() || problem.hi[row].is_finite();
+        let mut four = MixedSystem { factor: Multifrontal::with(narrow), ..MixedSystem::default() };
+        let mut eight = MixedSystem::default();
+        let mut labels = vec![Label::Free; n];
+        for _ in 0..4 {
+            let answers = [&mut four, &mut eight].map(|system| {
+                let (mut v, mut lambda) = (vec![0.0; 6 * problem.bodies()], vec![0.0; n]);
+                system.load(&problem);
+                system.factor(&problem, &labels, None);
+                system.solve_pivot(&problem, &mut v, &mut lambda, 1);
+                (v, lambda)
+            });
+            assert!(answers[0] == answers[1]);
+            for row in (0..n).filter(|&row| bounded(row)) {
+                labels[row] = if random.below(3) == 0 { Label::Lower } else { Label::Free };
+            }
+        }
+    }
+}
