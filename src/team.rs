@@ -19,9 +19,6 @@ use std::time::{Duration, Instant};
 /// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
 const LOOKS: u32 = 10_000;
 
-/// Looks for a region between which a helper looks for other work: about a microsecond.
-const OFTEN: u32 = 50;
-
 /// Time without any work after which a helper leaves.
 const PATIENCE: Duration = Duration::from_millis(2);
 
@@ -72,8 +69,8 @@ impl std::fmt::Debug for Team {
 
 impl Team {
     /// Helps whoever leads until [`dismiss`](Self::dismiss), or until there has been nothing to do for long. Helpers are numbered from
-    /// one. While there is no region, `otherwise` may do something else; it says whether it did.
-    pub fn help(&self, number: usize, otherwise: impl Fn() -> bool) {
+    /// one.
+    pub fn help(&self, number: usize) {
         let _here = Here::new(&self.helpers);
         let own = self.own_of(number);
         let (mut looks, mut idle) = (0, None);
@@ -84,9 +81,7 @@ impl Team {
                 continue;
             }
             wait(&mut looks);
-            if looks.is_multiple_of(OFTEN) && otherwise() {
-                (looks, idle) = (0, None);
-            } else if looks == 0 && idle.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if looks == 0 && idle.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return;
             }
         }
@@ -252,7 +247,7 @@ mod tests {
             let team = &Team::default();
             team.gather(helpers + 1);
             std::thread::scope(|scope| {
-                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number, || false))));
+                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number))));
                 for round in 0..2000usize {
                     let mut items = vec![0; 2 + round % 150];
                     team.for_each(&mut items, |k, item| *item += k + round);
@@ -277,8 +272,7 @@ mod tests {
         team.gather(2);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let help =
-                    || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1, || false)));
+                let help = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1)));
                 while help().is_err() {}
             });
             let mut items = [0; 8];

@@ -37,25 +37,21 @@ const HELPED: usize = crate::linalg::parts::MOST;
 
 /// Is it worked on by several threads? Then such islands go one after another.
 fn is_shared(island: &Island) -> bool {
-    hands(island) > 1
+    island.cut.scheme == Scheme::Flat || shares(island) > 1
 }
 
-/// Threads that an island's solves have work for.
-fn hands(island: &Island) -> usize {
-    let parts = match island.cut.scheme {
-        Scheme::Whole => island.cut.shares,
-        Scheme::Flat => island.cut.grouping.count.max(2),
-        Scheme::Nested => 1,
-    };
-    (parts as usize).min(HELPED)
+/// Threads that share the elimination tree of an island.
+fn shares(island: &Island) -> usize {
+    if island.cut.scheme == Scheme::Whole { island.cut.shares as usize } else { 1 }
 }
 
-/// Does the work of a step with as many threads awake as its solves will need: where islands were shared in the step before, they will
-/// be again. Between solves the helpers take what else there is to do at once.
+/// Does the work of a step with as many threads awake as its shared elimination trees have parts: where there was one in the step
+/// before, there will be one again, solved several times. Such scenes are joints, and what else they could do at once is over sooner
+/// on one thread: the numbers are needed there right afterwards.
 pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work) -> R + Send) -> R {
-    let threads = work.islands.iter().map(hands).max().unwrap_or(1);
+    let threads = work.islands.iter().map(shares).max().unwrap_or(1);
     let crew = work.crew.share();
-    crew.together(threads, || step(work))
+    crew.together(threads.min(HELPED), || step(work))
 }
 
 /// Does some work on an island as a whole, with all threads if its elimination tree is shared.

@@ -42,8 +42,8 @@ impl Crew {
     }
 
     /// Does some work whose regions are shared by so many threads of the pool, the calling one among them, as far as they have nothing
-    /// else to do. While there is no region they take what else there is to do in the pool. Within the work of another crew that has
-    /// helpers, this is nothing but a call.
+    /// else to do. Until it is over the pool has to do without them. Within the work of another crew that has helpers, this is nothing
+    /// but a call.
     pub fn together<R: Send>(&self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
         let threads = threads.min(rayon::current_num_threads());
         let helped = LED.with_borrow(|led| led.as_ref().is_some_and(|team| team.has_helpers()));
@@ -61,11 +61,10 @@ impl Crew {
 
 /// Helpers from this number on.
 fn help(team: &Team, number: usize, threads: usize) {
-    let otherwise = || matches!(rayon::yield_now(), Some(rayon::Yield::Executed));
     if number + 1 < threads {
-        rayon::join(|| team.help(number, otherwise), || help(team, number + 1, threads));
+        rayon::join(|| team.help(number), || help(team, number + 1, threads));
     } else {
-        team.help(number, otherwise);
+        team.help(number);
     }
 }
 

@@ -43,6 +43,9 @@ pub struct Timed;
 
 impl Executor for Timed {
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        if items.len() < 2 {
+            return items.iter_mut().enumerate().for_each(|(k, item)| f(k, item));
+        }
         let times = items
             .iter_mut()
             .enumerate()
