@@ -6,8 +6,10 @@
 //! of its own, so that its memory is its own, and is ended after `--limit` seconds (120). `--most ROWS` leaves larger
 //! problems out. `-- --preconditioners` prints the inner iterations of `pgcg` by preconditioner instead (003 Figs. 6.1–6.3).
 
+#[path = "support/child.rs"]
+mod child;
+
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use turnbuckle::linalg::incomplete::Kind;
 use turnbuckle::solver::{Method, RowProblem, RowSolver, Solution, generate, index_sets};
@@ -95,22 +97,7 @@ fn most_memory() -> f64 {
 
 /// Runs [`one`] in a process of its own; nothing if it takes too long.
 fn measure(case: &str, size: usize, method: usize, file: &str, limit: Duration) -> Option<Outcome> {
-    let mut child = Command::new(std::env::current_exe().ok()?)
-        .args(["--one", case, &size.to_string(), &method.to_string(), file])
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let begin = Instant::now();
-    while child.try_wait().ok()?.is_none() {
-        if begin.elapsed() > limit {
-            child.kill().ok()?;
-            child.wait().ok()?;
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
-    let n: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    let n = child::numbers([case, &size.to_string(), &method.to_string(), file], limit)?;
     let &[rows, cold, warm, megabytes, converged, residual, outer, inner] = &n[..] else { return None };
     Some(Outcome { rows, cold, warm, megabytes, converged: converged == 1.0, residual, outer, inner })
 }

@@ -5,6 +5,8 @@
 //! that is told. Times are of one solve, in 000's tables on a core (other programs hardly disturb them); those of more threads than one are
 //! estimated from the critical path.
 
+#[path = "support/child.rs"]
+mod child;
 #[path = "support/critical.rs"]
 mod critical;
 #[path = "support/frames.rs"]

@@ -1,11 +1,12 @@
 //! Solves with a limit of time: a problem goes to a file, and a process of its own solves it, prints numbers on one line, and is
 //! ended when it takes too long. A solver cannot be stopped from outside in any other way.
 
+use crate::child;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use turnbuckle::solver::{Label, RowBlock, RowKind, RowProblem, Solution};
 
 /// A problem with the warm start it had, and the partitions that the scene names (−1 for none).
@@ -42,24 +43,8 @@ impl Spool {
 
     /// Runs this program again as `--one ARGS FILE` and reads the numbers it prints; nothing if that takes longer than `limit`.
     pub fn solve(&self, args: &[&str], limit: Duration) -> Option<Vec<f64>> {
-        let mut child = Command::new(std::env::current_exe().ok()?)
-            .arg("--one")
-            .args(args)
-            .arg(&self.0)
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
-        let begin = Instant::now();
-        while child.try_wait().ok()?.is_none() {
-            if begin.elapsed() > limit {
-                child.kill().ok()?;
-                child.wait().ok()?;
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
-        Some(text.split_whitespace().filter_map(|w| w.parse().ok()).collect())
+        let args = args.iter().map(OsStr::new).chain([self.0.as_os_str()]);
+        child::numbers(args, limit)
     }
 }
 
