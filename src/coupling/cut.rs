@@ -6,6 +6,7 @@
 //! six rows with no compliance; the constraints then lie inside a partition. Both describe the same
 //! problem: eliminating the glue gives back the whole body. Per body the narrower seam is taken.
 
+use super::runs::Runs;
 use crate::graph::Grouping;
 use crate::solver::mixed::InterfaceRows;
 use crate::solver::{RowBlock, RowProblem};
@@ -48,6 +49,10 @@ pub struct Part {
     pub rows: Vec<u32>,
     /// Interface rows that touch this partition, by their number in the interface.
     pub interface: Vec<u32>,
+    /// Its rows in the whole, as stretches.
+    pub row_runs: Runs,
+    /// The bodies whose velocity counts here, as stretches.
+    pub owned_runs: Runs,
     pieces: Vec<Piece>,
     columns: Vec<u32>,
     local_blocks: Vec<RowBlock>,
@@ -63,6 +68,8 @@ pub struct Cut {
     pub parts: Vec<Part>,
     /// Per interface row the row of the whole problem, or [`GLUE`].
     pub interface: Vec<u32>,
+    /// Blocks between partitions.
+    pub between: Vec<u32>,
     seam: Seam,
     grouping: Grouping,
     blocks: Vec<RowBlock>,
@@ -91,6 +98,7 @@ impl Cut {
         let mut cut = Cut {
             parts: vec![Part::default(); grouping.count as usize],
             interface: Vec::new(),
+            between: Vec::new(),
             seam,
             grouping: grouping.clone(),
             blocks: problem.blocks.clone(),
@@ -101,6 +109,7 @@ impl Cut {
             cut.place_block(problem, b as u32, block);
         }
         cut.glue(&copies);
+        cut.parts.iter_mut().for_each(Part::find_runs);
         cut
     }
 
@@ -149,6 +158,7 @@ impl Cut {
             return;
         }
         let first = self.interface.len() as u32;
+        self.between.push(b);
         self.interface.extend(block.row..block.row + block.rows);
         for &p in &touched {
             let part = &mut self.parts[p as usize];
@@ -214,6 +224,12 @@ impl Part {
         self.seam_bodies.extend_from_slice(locals);
         self.interface.extend(first..first + rows);
         self.pieces.push(piece);
+    }
+
+    fn find_runs(&mut self) {
+        self.row_runs = Runs::new((0..).zip(self.rows.iter().copied()));
+        let owned = (0..).zip(&self.bodies).zip(&self.owned).filter(|(_, owned)| **owned);
+        self.owned_runs = Runs::new(owned.map(|((own, &whole), _)| (own, whole)));
     }
 
     /// The interface rows that stand together: first row in the interface, number, first row among its own.

@@ -15,12 +15,13 @@ use super::executor::Executor;
 use super::member::Member;
 use super::separator::Separator;
 use crate::graph::Grouping;
+use crate::linalg::Isa;
 use crate::linalg::dense::DenseLdl;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::{LinearSystem, Point, Scratch};
 use crate::solver::mixed::{MixedOptions, MixedSystem};
 use crate::solver::system::Pass;
-use crate::solver::{Label, RowProblem, balance};
+use crate::solver::{Label, RowProblem, balance, forming};
 
 /// What a cut system looks like and costs, for reports and benches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +58,10 @@ pub struct Substructured<E> {
     seam: Seam,
     cut: Cut,
     members: Vec<Member>,
+    /// Have the partitions the numbers of the next problem already?
+    loaded: bool,
+    /// M⁻¹ and M⁻¹ p of bodies on both sides of a row.
+    free: Vec<([f64; 36], [f64; 6])>,
     S: Vec<f64>,
     factor: DenseLdl,
     /// S_Γ as a tree, where that is less work than a dense factor.
@@ -157,6 +162,27 @@ impl<E: Executor> Substructured<E> {
             self.on_copies.extend(part.blocks.iter().filter(on_copy));
         }
         self.shared.sort_unstable_by_key(|shared| shared.body);
+    }
+
+    /// The diagonal of A and b of the rows between partitions. Are they numbers?
+    fn form_between(
+        &mut self,
+        problem: &RowProblem,
+        isa: Isa,
+        (diagonal, b): (&mut [f64], &mut [f64]),
+    ) -> bool {
+        let (free, mut finite) = (&mut self.free, true);
+        for block in self.cut.between.iter().map(|&block| &problem.blocks[block as usize]) {
+            let rows = block.row as usize..(block.row + block.rows) as usize;
+            let bodies = problem.bodies_of(block);
+            free.resize(bodies.len(), ([0.0; 36], [0.0; 6]));
+            for ((inverse, q), &body) in free.iter_mut().zip(bodies) {
+                forming::invert(problem, body as usize, inverse, q);
+            }
+            let rows = (&mut diagonal[rows.clone()], &mut b[rows]);
+            finite &= forming::form_block(isa, problem, block, |k| (&free[k].0, &free[k].1), rows);
+        }
+        finite
     }
 
     /// S_Γ from the partitions' responses, in order, and its factor.
@@ -273,16 +299,10 @@ impl<E: Executor> Substructured<E> {
     /// v, λ and w of the whole from the partitions.
     fn collect(&mut self, problem: &RowProblem, point: Point<'_>) {
         let Point { v, lambda, w } = point;
-        for member in &self.members {
-            for (k, &body) in member.part.bodies.iter().enumerate() {
-                if member.part.owned[k] {
-                    v[6 * body as usize..6 * body as usize + 6].copy_from_slice(&member.v[6 * k..6 * k + 6]);
-                }
-            }
-            for (k, &row) in member.part.rows.iter().enumerate() {
-                lambda[row as usize] = member.lambda[k];
-                w[row as usize] = member.w[k];
-            }
+        for Member { part, v: own, lambda: own_lambda, w: own_w, .. } in &self.members {
+            part.owned_runs.give_sixes(own, v);
+            part.row_runs.give(own_lambda, lambda);
+            part.row_runs.give(own_w, w);
         }
         for (i, &row) in self.cut.interface.iter().enumerate() {
             if row != GLUE {
@@ -418,9 +438,31 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         }
     }
 
-    fn load(&mut self, problem: &RowProblem) -> bool {
+    fn form(
+        &mut self,
+        problem: &RowProblem,
+        isa: Isa,
+        (diagonal, b): (&mut [f64], &mut [f64]),
+    ) -> Option<bool> {
         self.recut(problem);
-        self.executor.for_each(&mut self.members, |_, member| member.load(problem));
+        self.executor.for_each(&mut self.members, |_, member| {
+            member.load(problem);
+            member.form(problem, isa);
+        });
+        self.loaded = true;
+        for member in &self.members {
+            member.part.row_runs.give(&member.a, diagonal);
+            member.part.row_runs.give(&member.b, b);
+        }
+        let between = self.form_between(problem, isa, (diagonal, b));
+        Some(between & self.members.iter().all(|member| member.finite))
+    }
+
+    fn load(&mut self, problem: &RowProblem) -> bool {
+        if !std::mem::take(&mut self.loaded) {
+            self.recut(problem);
+            self.executor.for_each(&mut self.members, |_, member| member.load(problem));
+        }
         self.regular.clear();
         self.regular.resize(self.cut.interface_rows(), f64::NAN);
         self.members.iter().any(|m| m.analysed)
@@ -451,11 +493,7 @@ impl<E: Executor> LinearSystem for Substructured<E> {
             self.executor.for_each(&mut self.members, |_, member| member.follow(step, pass == 0, again));
         }
         for member in &self.members {
-            for (k, &body) in member.part.bodies.iter().enumerate() {
-                if member.part.owned[k] {
-                    v[6 * body as usize..6 * body as usize + 6].copy_from_slice(&member.v[6 * k..6 * k + 6]);
-                }
-            }
+            member.part.owned_runs.give_sixes(&member.v, v);
             for (k, &row) in member.part.rows.iter().enumerate() {
                 if member.labels[k] == Label::Free {
                     lambda[row as usize] = member.lambda[k];

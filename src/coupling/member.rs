@@ -1,11 +1,12 @@
 //! One partition of a system solved by substructuring: its rows, its factor, its part of every step.
 
 use super::cut::Part;
+use crate::linalg::Isa;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::Scratch;
 use crate::solver::mixed::{InterfaceRows, MixedSystem};
 use crate::solver::system::Pass;
-use crate::solver::{Label, RowProblem, balance};
+use crate::solver::{Label, RowProblem, balance, forming};
 
 /// What one partition holds.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,12 @@ pub(super) struct Member {
     pub(super) seam: InterfaceRows,
     pub(super) mixed: MixedSystem,
     pub(super) analysed: bool,
+    /// M⁻¹ and M⁻¹ p of its bodies, the diagonal of A and b of its rows, and whether these are numbers.
+    pub(super) inverse: Vec<[f64; 36]>,
+    pub(super) q: Vec<f64>,
+    pub(super) a: Vec<f64>,
+    pub(super) b: Vec<f64>,
+    pub(super) finite: bool,
     pub(super) labels: Vec<Label>,
     pub(super) diagonal: Vec<f64>,
     pub(super) changed: bool,
@@ -61,12 +68,30 @@ impl Member {
         }
     }
 
+    /// The diagonal of A and b of its own rows. Are these and the masses of its bodies numbers?
+    pub(super) fn form(&mut self, whole: &RowProblem, isa: Isa) {
+        self.inverse.resize(self.part.bodies.len(), [0.0; 36]);
+        self.q.resize(6 * self.part.bodies.len(), 0.0);
+        let mut finite = true;
+        for ((inverse, q), &body) in
+            self.inverse.iter_mut().zip(self.q.chunks_exact_mut(6)).zip(&self.part.bodies)
+        {
+            finite &= forming::invert(whole, body as usize, inverse, q);
+        }
+        for buffer in [&mut self.a, &mut self.b] {
+            buffer.resize(self.part.rows.len(), 0.0);
+        }
+        let (problem, free) = (&self.problem, (&self.inverse[..], &self.q[..]));
+        let rows = (&mut self.a[..], &mut self.b[..]);
+        self.finite = finite & forming::form_rows(isa, problem, &problem.blocks, free, rows);
+    }
+
     pub(super) fn factor(&mut self, labels: &[Label], diagonal: Option<&[f64]>) {
-        self.labels.clear();
-        self.labels.extend(self.part.rows.iter().map(|&r| labels[r as usize]));
+        self.labels.resize(self.part.rows.len(), Label::Free);
+        self.part.row_runs.take(labels, &mut self.labels);
         let own = diagonal.map(|d| {
-            self.diagonal.clear();
-            self.diagonal.extend(self.part.rows.iter().map(|&r| d[r as usize]));
+            self.diagonal.resize(self.part.rows.len(), 0.0);
+            self.part.row_runs.take(d, &mut self.diagonal);
             self.diagonal.as_slice()
         });
         let stats = self.mixed.factor(&self.problem, &self.labels, own);
@@ -80,17 +105,9 @@ impl Member {
 
     /// Takes its part of a right-hand side and eliminates itself.
     pub(super) fn begin(&mut self, r_v: &[f64], r_lambda: &[f64]) {
-        for (k, &body) in self.part.bodies.iter().enumerate() {
-            let to = &mut self.rhs_v[6 * k..6 * k + 6];
-            if self.part.owned[k] {
-                to.copy_from_slice(&r_v[6 * body as usize..6 * body as usize + 6]);
-            } else {
-                to.fill(0.0);
-            }
-        }
-        for (to, &row) in self.rhs_lambda.iter_mut().zip(&self.part.rows) {
-            *to = r_lambda[row as usize];
-        }
+        self.rhs_v.fill(0.0);
+        self.part.owned_runs.take_sixes(r_v, &mut self.rhs_v);
+        self.part.row_runs.take(r_lambda, &mut self.rhs_lambda);
         self.lambda.fill(0.0);
         self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
         self.r_lambda.copy_from_slice(&self.rhs_lambda);
@@ -164,9 +181,7 @@ impl Member {
         between: &[f64],
     ) {
         self.factor(labels, shift);
-        for (k, &row) in self.part.rows.iter().enumerate() {
-            self.lambda[k] = lambda[row as usize];
-        }
+        self.part.row_runs.take(lambda, &mut self.lambda);
         for (k, &row) in self.part.interface.iter().enumerate() {
             self.seam_lambda[k] = between[row as usize];
         }
@@ -182,12 +197,7 @@ impl Member {
     /// Follows the first step of the interface and eliminates itself from what is left: one refinement is always made.
     pub(super) fn follow_first(&mut self, step: &[f64], shifted: bool) {
         self.take_step(step);
-        self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
-        for ((r, v), m) in self.r_v.chunks_exact_mut(6).zip(self.v.chunks_exact(6)).zip(&self.problem.mass) {
-            for i in 0..6 {
-                r[i] -= (0..6).map(|j| m[6 * i + j] * v[j]).sum::<f64>();
-            }
-        }
+        self.form_balance();
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
         self.read_slack(shifted);
         self.refine_point(false);
@@ -196,9 +206,8 @@ impl Member {
     /// Follows a step of the interface and measures what is left.
     pub(super) fn follow_point(&mut self, step: &[f64], shifted: bool, enough: f64) {
         self.take_step(step);
+        self.form_balance();
         let size = &mut self.balance.size;
-        size.resize(self.r_v.len(), 0.0);
-        balance::form(&self.problem, &self.v, &self.lambda, &mut self.r_v, size);
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
         self.shared_size.clear();
         for k in self.part.shared() {
@@ -213,6 +222,13 @@ impl Member {
                 self.worst = self.worst.max(r.abs() / enough);
             }
         }
+    }
+
+    /// What is missing to its momenta without the seam, and the sizes of the terms.
+    fn form_balance(&mut self) {
+        let Self { mixed, problem, v, lambda, r_v, balance, .. } = self;
+        balance.size.resize(r_v.len(), 0.0);
+        mixed.form_balance(problem, (v, lambda), (r_v, &mut balance.size));
     }
 
     /// w of its rows, what is missing to their equations, and what the interface reads of its velocities.

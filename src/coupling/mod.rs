@@ -19,6 +19,7 @@ pub mod flat;
 pub mod interface;
 mod member;
 pub mod nested;
+mod runs;
 pub mod schur;
 mod separator;
 

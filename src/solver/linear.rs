@@ -14,6 +14,7 @@ use super::ipm::Chunk;
 use super::mixed::{Mixed, MixedOptions};
 use super::system::Pass;
 use super::{Label, RowProblem};
+use crate::linalg::Isa;
 use crate::linalg::executor::Executor;
 
 /// Velocities, impulses and slack velocities of an index set.
@@ -61,6 +62,11 @@ pub trait LinearSystem {
     fn set_options(&mut self, options: MixedOptions);
     /// New numbers; analyses first when the topology changed, and says so.
     fn load(&mut self, problem: &RowProblem) -> bool;
+    /// Looks at a problem that will be loaded: the diagonal of A and b = J M⁻¹ p + d, where partitions form them beside their
+    /// own copies of the numbers. Are these and the masses numbers?
+    fn form(&mut self, _problem: &RowProblem, _isa: Isa, _rows: (&mut [f64], &mut [f64])) -> Option<bool> {
+        None
+    }
     /// Factors for an index set, with D ≥ 0 added to the compliance.
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>);
     /// Solves with the last factor. Of tight rows r_λ is not read and λ is left as it is.

@@ -21,6 +21,7 @@ pub mod bpp;
 pub mod bpp_pcg;
 pub mod condensed;
 pub mod files;
+pub mod forming;
 #[doc(hidden)]
 pub mod generate;
 pub mod index_sets;

@@ -6,16 +6,16 @@
 use super::auto::Settings;
 use super::balance;
 use super::condensed::{self, Whole};
+use super::forming;
 use super::ipm::Chunk;
 use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowBlock, RowKind, RowProblem, invert_spd6};
-use super::row_solver::are_finite;
+use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats, index_sets, residual};
 use crate::linalg::Isa;
-use crate::linalg::kernels::{self, Six};
+use crate::linalg::kernels::wide;
 
 /// Compliance below this share of A_ii counts as rigid: its square root is where double precision
 /// stops telling redundant rows apart, and 1/C would drown the masses.
@@ -32,6 +32,8 @@ pub struct Memory<L> {
     inverse: Vec<[f64; 36]>,
     diagonal: Vec<f64>,
     b: Vec<f64>,
+    /// Are M⁻¹ those of the problem?
+    inverted: bool,
     /// Are the masses of the problem, and all that was derived from it, numbers?
     finite: bool,
     hi: Vec<f64>,
@@ -117,12 +119,11 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         memory.hi.clear();
         let bounds = problem.lo.iter().zip(&problem.hi);
         memory.hi.extend(bounds.map(|(&lo, &hi)| hi.max(lo)));
+        // All of these are written before they are read.
         for buffer in [&mut memory.diagonal, &mut memory.b, &mut memory.r_lambda] {
-            buffer.clear();
             buffer.resize(n, 0.0);
         }
         for buffer in [&mut memory.q, &mut memory.r_v, &mut memory.v] {
-            buffer.clear();
             buffer.resize(6 * problem.bodies(), 0.0);
         }
         memory.evaluated = false;
@@ -131,8 +132,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         memory.inverse.resize(problem.bodies(), [0.0; 36]);
         memory.scratch.fit(problem);
         let mut system = RowSystem { problem, memory };
-        system.invert_masses();
-        system.form_rows();
+        system.form();
         system.form_floor();
         system
     }
@@ -200,6 +200,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         if self.balances(lambda) || moved_away(&self.memory.last, lambda) {
             return;
         }
+        self.need_inverse();
         let Memory { v, inverse, scratch, last, last_w, judged, balanced, hi, .. } = &mut *self.memory;
         let Scratch { r_v, size, .. } = scratch;
         balance::form(self.problem, v, lambda, r_v, size);
@@ -245,7 +246,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         if !*evaluated || moved_away(last, lambda) {
             return false;
         }
-        if judged != lambda {
+        if !same_bits(judged, lambda) {
             let Scratch { r_v, size, .. } = scratch;
             balance::form(self.problem, v, lambda, r_v, size);
             *balanced = balance::worst(r_v, size) <= balance::BALANCED;
@@ -289,6 +290,28 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.memory.finite
     }
 
+    /// The diagonal of A and b, by partitions where there are any.
+    fn form(&mut self) {
+        let Memory { mixed, options, diagonal, b, finite, inverted, .. } = &mut *self.memory;
+        let isa = Isa::detect(options.kernels);
+        let formed = mixed.form(self.problem, isa, (diagonal, b));
+        *inverted = formed.is_none();
+        match formed {
+            Some(all) => *finite = all,
+            None => {
+                self.invert_masses();
+                self.form_rows();
+            }
+        }
+    }
+
+    /// M⁻¹ of every body, for whoever needs it: partitions keep theirs to themselves.
+    fn need_inverse(&mut self) {
+        if !std::mem::replace(&mut self.memory.inverted, true) {
+            self.invert_masses();
+        }
+    }
+
     /// M⁻¹ and M⁻¹ p of every body.
     fn invert_masses(&mut self) {
         let Memory { mixed, inverse, q, finite, .. } = &mut *self.memory;
@@ -304,15 +327,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             // A number of its own: neighbours among the stretches lie on one cache line.
             let mut all = true;
             for (i, (inverse, q)) in inverse.iter_mut().zip(q.chunks_exact_mut(6)).enumerate() {
-                let body = k * share + i;
-                *inverse = invert_spd6(&problem.mass[body]);
-                let p = &problem.momentum[body];
-                let mut sum = [0.0; 6];
-                for c in 0..6 {
-                    (0..6).for_each(|r| sum[r] += inverse[6 * c + r] * p[c]);
-                }
-                q.copy_from_slice(&sum);
-                all &= are_finite(&problem.mass[body]) & are_finite(&inverse[..]);
+                all &= forming::invert(problem, k * share + i, inverse, q);
             }
             *finite = all;
         });
@@ -336,8 +351,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             *stretch = (blocks, own, own_b, true);
         }
         mixed.for_each(&mut stretches, |_, (blocks, diagonal, b, finite)| {
-            form_rows_of(isa, problem, blocks, (inverse, q), (diagonal, b));
-            *finite = are_finite(diagonal) & are_finite(b);
+            *finite = forming::form_rows(isa, problem, blocks, (inverse, q), (diagonal, b));
         });
         *finite &= stretches.iter().all(|stretch| stretch.3);
     }
@@ -347,7 +361,12 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         floor.clear();
         let missing = |(&c, &a): (&f64, &f64)| (COMPLIANCE_FLOOR * a.abs().max(1e-30) - c).max(0.0);
         let rows = || self.problem.compliance.iter().zip(diagonal.iter());
-        if rows().any(|row| missing(row) > 0.0) {
+        // Nobody stops at the first: without an end to look for, many are looked at in one instruction.
+        let any = wide(
+            #[inline(always)]
+            || rows().fold(false, |any, row| any | (missing(row) > 0.0)),
+        );
+        if any {
             floor.extend(rows().map(missing));
         }
     }
@@ -397,6 +416,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
     fn form_response(&mut self) {
+        self.need_inverse();
         let Memory { response, inverse, .. } = &mut *self.memory;
         if !response.is_empty() {
             return;
@@ -431,6 +451,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// q := M⁻¹ (p + Jᵀ λ). Stretches of rows add up momenta of their own where several hands are there.
     fn respond(&mut self, lambda: &[f64]) {
+        self.need_inverse();
         let problem = self.problem;
         let Memory { mixed, q, shares, inverse, .. } = &mut *self.memory;
         let hands = mixed.hands().min(STRETCHES);
@@ -493,6 +514,7 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn multiply(&mut self, x: &[f64], y: &mut [f64]) {
+        self.need_inverse();
         self.memory.q.fill(0.0);
         for block in &self.problem.blocks {
             let bodies = self.problem.bodies_of(block);
@@ -519,7 +541,7 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     // A λ + b rounds like ε ‖A‖ ‖λ‖: a gram beside a tonne (A = 1e3, λ = 1e6) is then known to 1e-7 m/s
     // however exact the solution. v has an equation of its own, M v = p + Jᵀ λ, which is checked.
     fn honest_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        let known = self.memory.evaluated && self.memory.last == lambda;
+        let known = self.memory.evaluated && same_bits(&self.memory.last, lambda);
         if known && self.balances(lambda) {
             w.copy_from_slice(&self.memory.last_w);
         } else if self.balances(lambda) {
@@ -643,35 +665,16 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 }
 
+/// Numbers one by one would have to be looked at for what is not a number; bits are compared many at once.
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    bytemuck::cast_slice::<f64, u8>(a) == bytemuck::cast_slice::<f64, u8>(b)
+}
+
 /// Is λ so far from the one that v belongs to that the two cannot balance to round-off?
 fn moved_away(last: &[f64], lambda: &[f64]) -> bool {
-    if last == lambda {
+    if same_bits(last, lambda) {
         return false;
     }
     let size = last.iter().fold(0.0f64, |m, l| m.max(l.abs()));
     last.len() != lambda.len() || last.iter().zip(lambda).any(|(a, b)| (a - b).abs() > 1e-9 * size)
-}
-
-/// The diagonal of A and b of some blocks, from the first row of the first of them on.
-fn form_rows_of(
-    isa: Isa,
-    problem: &RowProblem,
-    blocks: &[RowBlock],
-    (inverse, q): (&[[f64; 36]], &[f64]),
-    (diagonal, b): (&mut [f64], &mut [f64]),
-) {
-    let first = blocks.first().map_or(0, |block| block.row as usize);
-    let rows = first..first + diagonal.len();
-    diagonal.copy_from_slice(&problem.compliance[rows.clone()]);
-    b.copy_from_slice(&problem.d[rows]);
-    for block in blocks {
-        let own = block.row as usize - first..(block.row + block.rows) as usize - first;
-        for (k, &body) in problem.bodies_of(block).iter().enumerate() {
-            let body = body as usize;
-            let numbers = &problem.jacobian[block.entry as usize + 6 * k..];
-            let six = Six { numbers, stride: 6 * block.bodies as usize };
-            let (a, jq) = (&mut diagonal[own.clone()], &mut b[own.clone()]);
-            kernels::add_mobility(isa, six, &inverse[body], &q[6 * body..6 * body + 6], a, jq);
-        }
-    }
 }

@@ -72,14 +72,24 @@ impl<E: Executor> Mixed<E> {
         point: &mut Point<'_>,
         scratch: &mut Scratch,
     ) -> (f64, f64) {
-        let Some(plan) = self.plan.as_deref() else { return (f64::INFINITY, f64::INFINITY) };
         let (v, lambda) = (&*point.v, &*point.lambda);
         let Scratch { r_v, r_lambda, size, .. } = scratch;
+        self.form_balance(problem, (v, lambda), (r_v, size));
+        (balance::worst(r_v, size), balance::slack(problem, index_set, (v, lambda), point.w, r_lambda))
+    }
+
+    /// p + Jᵀ λ − M v, and the sum of the sizes of its terms.
+    pub fn form_balance(
+        &self,
+        problem: &RowProblem,
+        point: (&[f64], &[f64]),
+        (r, size): (&mut [f64], &mut [f64]),
+    ) {
+        let Some(plan) = self.plan.as_deref() else { return size.fill(f64::INFINITY) };
         wide(
             #[inline(always)]
-            || form(&plan.touching, problem, (v, lambda), (r_v, size)),
+            || form(&plan.touching, problem, point, (r, size)),
         );
-        (balance::worst(r_v, size), balance::slack(problem, index_set, (v, lambda), point.w, r_lambda))
     }
 
     /// r_v −= M v − J_Fᵀ λ_F, r_λ −= J_F v + (C+D) λ_F: what refinement starts from.
