@@ -71,8 +71,8 @@ fn own_choice(problem: &RowProblem) -> (Grouping, u32) {
         }
     }
     let touched = touched.into_iter().filter(|t| *t).count();
-    if touched == 0 || condensed::pays(problem.rows(), problem.bodies(), touched) {
-        let shared = is_worth_sharing(problem.bodies(), problem.rows(), touched > 0);
+    if condensed::pays(problem.rows(), problem.bodies(), touched) {
+        let shared = is_worth_sharing(problem.bodies(), problem.rows(), true);
         return (Grouping::whole(problem.bodies()), if shared { 2 } else { 1 });
     }
     let mut graph = body_graph(problem);

@@ -399,6 +399,8 @@ pub struct IslandCut {
     pub made_for: Vec<u32>,
     /// Bodies that rows with bounds touch.
     pub touched: Vec<u32>,
+    /// Is it cut although no row has bounds? Then a step is a few linear solves and little else.
+    pub linear: bool,
     /// Body graph, when one was needed.
     pub graph: BodyGraph,
     /// Solver of the flat scheme.

@@ -45,11 +45,19 @@ fn shares(island: &Island) -> usize {
     if island.cut.scheme == Scheme::Whole { island.cut.shares as usize } else { 1 }
 }
 
-/// Does the work of a step with as many threads awake as its shared elimination trees have parts: where there was one in the step
+/// Threads that wait awake for the solves of an island.
+fn awake(island: &Island) -> usize {
+    match island.cut.scheme == Scheme::Flat && island.cut.linear {
+        true => island.cut.grouping.count as usize,
+        false => shares(island),
+    }
+}
+
+/// Does the work of a step with as many threads awake as its shared elimination trees or partitions without bounds have parts: where there was one in the step
 /// before, there will be one again, solved several times. Such scenes are joints, and what else they could do at once is over sooner
 /// on one thread: the numbers are needed there right afterwards.
 pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work) -> R + Send) -> R {
-    let threads = work.islands.iter().map(shares).max().unwrap_or(1);
+    let threads = work.islands.iter().map(awake).max().unwrap_or(1);
     let crew = work.crew.share();
     crew.together(threads.min(HELPED), || step(work))
 }

@@ -76,10 +76,11 @@ fn choose(
         Partitioning::Auto if how == Scheme::Flat && settings.method != Method::SchurIpm => cost::FEWEST,
         _ => 2,
     };
+    island.cut.linear = false;
     let few = settings.partitioning == Partitioning::Auto
         && settings.method == Method::Auto
         && island.bodies.len() >= fewest
-        && has_few_bounds(island, bodies, rows, settings.parallelism);
+        && has_few_bounds(island, bodies, rows);
     if how == Scheme::Whole || island.bodies.len() < fewest || few {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
@@ -136,8 +137,8 @@ const FEW_ROWS: usize = 500;
 const FEW_BODIES: f64 = 0.2;
 
 /// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut? Where there are none at all, one
-/// linear solve is everything, and on two threads a shared tree is faster than a cut; for more nobody has measured it.
-fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows, parallelism: u32) -> bool {
+/// linear solve is everything, and every partition does its share of it on numbers of its own.
+fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
     let (touched, mut bounded) = (&mut island.cut.touched, 0);
     touched.clear();
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
@@ -153,8 +154,8 @@ fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows, parallelism
     touched.dedup();
     let (n, few) = (island.bodies.len(), bounded <= FEW_ROWS);
     let near = few || touched.len() as f64 <= FEW_BODIES * n as f64;
-    let linear = touched.is_empty() && parallelism <= 2;
-    linear || near && condensed::pays(island.rows.len(), n, touched.len())
+    island.cut.linear = touched.is_empty();
+    near && condensed::pays(island.rows.len(), n, touched.len())
 }
 
 /// The settings a grouping depends on, as numbers.
