@@ -19,8 +19,21 @@ use std::time::{Duration, Instant};
 /// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
 const LOOKS: u32 = 10_000;
 
-/// Time without any work after which a helper leaves.
+/// Time without any work after which a helper leaves, or dozes.
 const PATIENCE: Duration = Duration::from_millis(2);
+
+/// How long it dozes at a time.
+const DOZE: Duration = Duration::from_micros(50);
+
+/// What a helper does after long idleness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// Looks again every now and then: whoever leads analyses a new pattern, and there is nothing else to do.
+    #[default]
+    Dozes,
+    /// Leaves, so that its thread can do something else.
+    Leaves,
+}
 
 /// Items that are told apart.
 const BITS: usize = 64;
@@ -33,6 +46,16 @@ struct Job {
     items: usize,
 }
 
+impl Job {
+    /// Works on the items of a bit, which nobody else has.
+    fn run(&self, bit: usize) {
+        for item in (bit..self.items).step_by(BITS) {
+            // SAFETY: a bit is taken once, and `for_each` keeps items and closure until all are done.
+            unsafe { (self.call)(self.data, item) };
+        }
+    }
+}
+
 /// A number on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -41,8 +64,8 @@ struct Line<T>(T);
 /// Work shared by the thread that leads it and those that help.
 #[derive(Default)]
 pub struct Team {
-    /// Items to be taken, a bit each; with more than [`BITS`] items a bit stands for every so many-th.
-    items: Line<AtomicU64>,
+    /// What is to be done.
+    call: Line<Call>,
     /// Bits that are done.
     done: Line<AtomicU32>,
     /// Bits that each thread begins with; the leader has the first of them.
@@ -53,6 +76,13 @@ pub struct Team {
     over: AtomicBool,
     busy: AtomicBool,
     broken: AtomicBool,
+}
+
+/// Items and what to do with them, on one cache line: who sees one has the other.
+#[derive(Default)]
+struct Call {
+    /// Items to be taken, a bit each; with more than [`BITS`] items a bit stands for every so many-th.
+    items: AtomicU64,
     job: UnsafeCell<Option<Job>>,
 }
 
@@ -68,21 +98,28 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    /// Helps whoever leads until [`dismiss`](Self::dismiss), or until there has been nothing to do for long. Helpers are numbered from
-    /// one.
-    pub fn help(&self, number: usize) {
+    /// Helps whoever leads until [`dismiss`](Self::dismiss); `idle` says what comes of having nothing to do for long. Helpers are numbered
+    /// from one.
+    pub fn help(&self, number: usize, idle: Idle) {
         let _here = Here::new(&self.helpers);
         let own = self.own_of(number);
-        let (mut looks, mut idle) = (0, None);
+        let (mut looks, mut since) = (0, None);
         while !self.over.load(Ordering::Acquire) {
             if let Some(bit) = self.take(own) {
                 self.work(bit);
-                (looks, idle) = (0, None);
+                (looks, since) = (0, None);
                 continue;
             }
             wait(&mut looks);
-            if looks == 0 && idle.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                return;
+            if looks == 0 && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                match idle {
+                    Idle::Leaves => return,
+                    // Most looks are skipped: this one comes right after it wakes.
+                    Idle::Dozes => {
+                        std::thread::sleep(DOZE);
+                        looks = LOOKS - 1;
+                    }
+                }
             }
         }
     }
@@ -126,12 +163,18 @@ impl Team {
         let shared = Shared { first: items.as_mut_ptr(), f };
         let job = Job { call: call::<T, F>, data: (&raw const shared).cast(), items: n };
         // SAFETY: this call alone leads (`busy`), and every item of the last one is done, so that nobody reads the old job.
-        unsafe { *self.job.get() = Some(job) };
+        unsafe { *self.call.0.job.get() = Some(job) };
         self.broken.store(false, Ordering::Relaxed);
         self.done.0.store(0, Ordering::Relaxed);
-        self.items.0.store(u64::MAX >> (BITS - bits), Ordering::Release);
-        let lead = Lead { team: self, bits: bits as u32 };
-        let own = self.own_of(0);
+        // What the leader begins with is not offered: two who ask for the same line at once make each other wait.
+        let (all, own) = (u64::MAX >> (BITS - bits), self.own_of(0));
+        let mut mine = if self.has_helpers() { all & own } else { all };
+        self.call.0.items.store(all & !mine, Ordering::Release);
+        let lead = Lead { team: self, bits: (all & !mine).count_ones() };
+        while mine != 0 {
+            job.run(mine.trailing_zeros() as usize);
+            mine &= mine - 1;
+        }
         while let Some(bit) = self.take(own) {
             self.work(bit);
         }
@@ -141,11 +184,16 @@ impl Team {
 
     /// Takes one of its own bits, or one of another's.
     fn take(&self, own: u64) -> Option<usize> {
-        let mut left = self.items.0.load(Ordering::Acquire);
+        let mut left = self.call.0.items.load(Ordering::Acquire);
         while left != 0 {
             let choice = if left & own != 0 { left & own } else { left };
             let bit = choice & choice.wrapping_neg();
-            match self.items.0.compare_exchange_weak(left, left & !bit, Ordering::AcqRel, Ordering::Acquire) {
+            match self.call.0.items.compare_exchange_weak(
+                left,
+                left & !bit,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
                 Ok(_) => return Some(bit.trailing_zeros() as usize),
                 Err(now) => left = now,
             }
@@ -156,11 +204,8 @@ impl Team {
     fn work(&self, bit: usize) {
         let _done = Done(self);
         // SAFETY: whoever has taken a bit sees the job it belongs to, which stays until the bit is done.
-        let Some(job) = (unsafe { *self.job.get() }) else { return };
-        for item in (bit..job.items).step_by(BITS) {
-            // SAFETY: the bit was taken once, and `for_each` keeps items and closure until it is done.
-            unsafe { (job.call)(job.data, item) };
-        }
+        let Some(job) = (unsafe { *self.call.0.job.get() }) else { return };
+        job.run(bit);
     }
 }
 
@@ -208,7 +253,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Waits for all items, even if one panicked here: others may still work on what was lent to them.
+/// Waits for all items that were offered, even if one panicked here: others may still work on what was lent to them.
 struct Lead<'a> {
     team: &'a Team,
     bits: u32,
@@ -247,7 +292,7 @@ mod tests {
             let team = &Team::default();
             team.gather(helpers + 1);
             std::thread::scope(|scope| {
-                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number))));
+                (1..=helpers).for_each(|number| drop(scope.spawn(move || team.help(number, Idle::Dozes))));
                 for round in 0..2000usize {
                     let mut items = vec![0; 2 + round % 150];
                     team.for_each(&mut items, |k, item| *item += k + round);
@@ -272,7 +317,8 @@ mod tests {
         team.gather(2);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let help = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1)));
+                let help =
+                    || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| team.help(1, Idle::Leaves)));
                 while help().is_err() {}
             });
             let mut items = [0; 8];

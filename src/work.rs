@@ -5,7 +5,6 @@ use crate::constraint::BodyView;
 use crate::coupling::flat::Substructured;
 use crate::coupling::nested::Nested;
 use crate::graph::{BodyGraph, Grouping};
-use crate::solver::mixed::Mixed;
 use crate::solver::row_solver::Solver;
 use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
 use crate::systems::parallel::Crew;
@@ -338,7 +337,7 @@ pub struct Island {
     /// The problem in row form.
     pub problem: RowProblem,
     /// Solver with its factorization, kept while the group persists.
-    pub solver: WholeSolver,
+    pub solver: RowSolver,
     /// The answer, and the start of the next one.
     pub solution: Solution,
     /// What the solve said.
@@ -391,12 +390,12 @@ pub enum Scheme {
 pub struct IslandCut {
     /// How it is solved.
     pub scheme: Scheme,
-    /// Parts of its elimination tree that are worked on at once where it is solved as a whole; fewer than two for none.
-    pub shares: u32,
     /// Partition of each of its bodies.
     pub grouping: Grouping,
     /// What the grouping was made for: numbers of bodies and rows of every block, one after another.
     pub made_for: Vec<u32>,
+    /// Memory for what the next one is made for.
+    pub asked_for: Vec<u32>,
     /// Bodies that rows with bounds touch.
     pub touched: Vec<u32>,
     /// Is it cut although no row has bounds? Then a step is a few linear solves and little else.
@@ -418,9 +417,6 @@ pub struct IslandCut {
     /// Number of its first partition.
     pub first_partition: u32,
 }
-
-/// Solver of an island as a whole; large ones share the parts of its elimination tree among threads.
-pub type WholeSolver = Solver<Mixed<Crew>>;
 
 /// Solver of an island in partitions that decides all rows together.
 pub type FlatSolver = Solver<Substructured<Crew>>;

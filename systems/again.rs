@@ -33,7 +33,11 @@ pub fn solve_again(island: &mut Island, settings: &Settings) {
 
 /// Does deciding the sides anew cost little more than keeping them? So it does where the rows with bounds are few.
 fn decides_cheaply(island: &Island, settings: &Settings) -> bool {
-    settings.method == Method::Auto && island.cut.scheme == Scheme::Whole && island.solver.condenses()
+    let condenses = match (island.cut.scheme, &island.cut.flat) {
+        (Scheme::Flat, Some(flat)) => flat.condenses(),
+        _ => island.solver.condenses(),
+    };
+    settings.method == Method::Auto && condenses
 }
 
 /// Does it have rows with bounds?

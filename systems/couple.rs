@@ -10,7 +10,7 @@ use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::mixed::{Kernels, MixedOptions};
 use crate::solver::{Method, RowKind, SolveStats};
-use crate::work::{FlatSolver, Island, Rows, Scheme, WholeSolver, Work};
+use crate::work::{FlatSolver, Island, Rows, Scheme, Work};
 use rayon::prelude::*;
 
 /// What is worked on at once: cut islands and large ones one after another, each on all threads; the others side by side.
@@ -32,42 +32,29 @@ fn options(settings: &Settings) -> MixedOptions {
     MixedOptions { kernels, ..MixedOptions::default() }
 }
 
-/// Threads that share a solve at most: as many as an elimination tree has parts.
-const HELPED: usize = crate::linalg::parts::MOST;
+/// Threads that share a solve at most: beyond that interfaces grow faster than parts shrink.
+const HELPED: usize = 8;
 
 /// Is it worked on by several threads? Then such islands go one after another.
 fn is_shared(island: &Island) -> bool {
-    island.cut.scheme == Scheme::Flat || shares(island) > 1
-}
-
-/// Threads that share the elimination tree of an island.
-fn shares(island: &Island) -> usize {
-    if island.cut.scheme == Scheme::Whole { island.cut.shares as usize } else { 1 }
+    island.cut.scheme == Scheme::Flat
 }
 
 /// Threads that wait awake for the solves of an island.
 fn awake(island: &Island) -> usize {
     match island.cut.scheme == Scheme::Flat && island.cut.linear {
         true => island.cut.grouping.count as usize,
-        false => shares(island),
+        false => 1,
     }
 }
 
-/// Does the work of a step with as many threads awake as its shared elimination trees or partitions without bounds have parts: where there was one in the step
+/// Does the work of a step with as many threads awake as an island without bounds has partitions: where there was one in the step
 /// before, there will be one again, solved several times. Such scenes are joints, and what else they could do at once is over sooner
 /// on one thread: the numbers are needed there right afterwards.
 pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work) -> R + Send) -> R {
     let threads = work.islands.iter().map(awake).max().unwrap_or(1);
     let crew = work.crew.share();
-    crew.together(threads.min(HELPED), || step(work))
-}
-
-/// Does some work on an island as a whole, with all threads if its elimination tree is shared.
-fn as_a_whole<R: Send>(solver: &mut WholeSolver, work: impl FnOnce(&mut WholeSolver) -> R + Send) -> R {
-    match solver.linear().is_shared() {
-        true => solver.linear().executor().share().together(HELPED, || work(solver)),
-        false => work(solver),
-    }
+    crew.loosely_together(threads.min(HELPED), || step(work))
 }
 
 /// Hands the numbers of the step to the partitions of stale islands; they take their rows, masses and index sets.
@@ -243,9 +230,7 @@ fn go_on(island: &mut Island, rough: f64) {
         (Scheme::Flat, Some(flat)) if flat.is_rough() => {
             flat.linear().executor().share().together(HELPED, || flat.go_on(problem, solution, rough))
         }
-        (Scheme::Whole, _) if solver.is_rough() => {
-            as_a_whole(solver, |solver| solver.go_on(problem, solution, rough))
-        }
+        (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
         _ => return,
     };
     add_counts(&mut island.stats, &before);
@@ -276,9 +261,9 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
         flat.set_method(settings.method);
         return stats;
     }
-    solver.set_options(MixedOptions { parts: cut.shares, ..options(settings) });
+    solver.set_options(options(settings));
     solver.set_method(Method::Bpp);
-    as_a_whole(solver, |solver| solver.solve(problem, solution))
+    solver.solve(problem, solution)
 }
 
 pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
@@ -296,14 +281,14 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }
-    solver.set_options(MixedOptions { parts: cut.shares, ..options(settings) });
+    solver.set_options(options(settings));
     solver.set_method(match settings.method {
         // What is too small to be cut is solved as the partitions would be.
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Method::Auto,
         method => method,
     });
-    as_a_whole(solver, |solver| solver.solve_roughly(problem, solution, rough))
+    solver.solve_roughly(problem, solution, rough)
 }
 
 fn add_counts(stats: &mut SolveStats, before: &SolveStats) {

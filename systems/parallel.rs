@@ -1,7 +1,7 @@
 //! Partitions on many threads. Each writes only what is its own, so the result has the same bits on any number of them.
 
 use crate::coupling::executor::Executor;
-use crate::team::Team;
+use crate::team::{Idle, Team};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -45,6 +45,15 @@ impl Crew {
     /// else to do. Until it is over the pool has to do without them. Within the work of another crew that has helpers, this is nothing
     /// but a call.
     pub fn together<R: Send>(&self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        self.lead(threads, Idle::Dozes, work)
+    }
+
+    /// The same for work in which the pool may be needed for other things: helpers that have had nothing to do for long go back to it.
+    pub fn loosely_together<R: Send>(&self, threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        self.lead(threads, Idle::Leaves, work)
+    }
+
+    fn lead<R: Send>(&self, threads: usize, idle: Idle, work: impl FnOnce() -> R + Send) -> R {
         let threads = threads.min(rayon::current_num_threads());
         let helped = LED.with_borrow(|led| led.as_ref().is_some_and(|team| team.has_helpers()));
         if threads < 2 || helped {
@@ -55,16 +64,16 @@ impl Crew {
             let _end = Lead { team: &self.0, before: LED.replace(Some(self.0.clone())) };
             work()
         };
-        rayon::join(lead, || help(&self.0, 1, threads)).0
+        rayon::join(lead, || help(&self.0, idle, 1, threads)).0
     }
 }
 
 /// Helpers from this number on.
-fn help(team: &Team, number: usize, threads: usize) {
+fn help(team: &Team, idle: Idle, number: usize, threads: usize) {
     if number + 1 < threads {
-        rayon::join(|| team.help(number), || help(team, number + 1, threads));
+        rayon::join(|| team.help(number, idle), || help(team, idle, number + 1, threads));
     } else {
-        team.help(number);
+        team.help(number, idle);
     }
 }
 

@@ -6,20 +6,14 @@ use crate::coupling::cut::GLUE;
 use crate::graph::{BodyGraph, Grouping, min_degree, semantic};
 use crate::schedule::Step;
 use crate::settings::{Partitioning, Settings};
-use crate::solver::{Label, Method, condensed};
+use crate::solver::condensed::Outline;
+use crate::solver::{Label, Method};
 use crate::work::{Bodies, Island, NO_ISLAND, Rows, Scheme, Work};
 use hecs::World;
 use rayon::prelude::*;
 
 /// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
 const PUBLISHED_SIZE: u32 = 16;
-
-/// Rows from which on a whole solve is worth sharing where it is one linear solve; of smaller ones too little is spent in the tree.
-const SHARED: usize = 1500;
-
-/// The same where rows have to be decided: that goes on near them, on one thread, and a net of four thousand rows takes as long on two
-/// threads as on one.
-const SHARED_WITH_BOUNDS: usize = 12_000;
 
 /// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint
 /// graph and the settings alone: never from the number of threads, nor from earlier steps.
@@ -29,11 +23,7 @@ pub fn partition_bodies(step: &mut Step<'_>) {
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
     let Work { islands, bodies, rows, hints, local, .. } = work;
     let settings = step.settings;
-    let all: usize = islands.iter().map(|island| island.rows.len()).sum();
-    islands.par_iter_mut().for_each(|island| {
-        choose(island, settings, bodies, rows, hints, local);
-        island.cut.shares = shares(island, rows, settings, all);
-    });
+    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, hints, local));
     number_partitions(step);
 }
 
@@ -77,17 +67,21 @@ fn choose(
         _ => 2,
     };
     island.cut.linear = false;
-    let few = settings.partitioning == Partitioning::Auto
-        && settings.method == Method::Auto
-        && island.bodies.len() >= fewest
-        && has_few_bounds(island, bodies, rows);
-    if how == Scheme::Whole || island.bodies.len() < fewest || few {
+    let mut whole = how == Scheme::Whole || island.bodies.len() < fewest;
+    if !whole && settings.partitioning == Partitioning::Auto && settings.method == Method::Auto {
+        let outline = outline(island, bodies, rows);
+        island.cut.linear = outline.bounded == 0;
+        whole = cost::stays_whole(&outline);
+    }
+    if whole {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
         return;
     }
-    let Island { bodies: own, blocks, cut, .. } = island;
-    let mut made_for = vec![own.len() as u32];
+    let Island { bodies: own, blocks, cut, rows: own_rows, .. } = island;
+    let mut made_for = std::mem::take(&mut cut.asked_for);
+    made_for.clear();
+    made_for.push(own.len() as u32);
     for &b in blocks.iter() {
         let block = &rows.blocks[b as usize];
         made_for.push(block.rows);
@@ -97,48 +91,17 @@ fn choose(
     made_for.extend(own.iter().map(|&s| hints[s as usize].map_or(0, |h| h.wrapping_add(1))));
     made_for.extend(marks(settings));
     if made_for != cut.made_for {
-        cut.made_for = made_for;
+        std::mem::swap(&mut cut.made_for, &mut made_for);
         build_graph(&mut cut.graph, own.len(), blocks, bodies, rows, local);
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
-        cut.grouping = group(&cut.graph, settings, how, &own_hints);
+        cut.grouping = group(&cut.graph, own_rows.len(), settings, how, &own_hints);
     }
+    cut.asked_for = made_for;
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
 }
 
-/// Parts in which the elimination tree of an island is worked on where it is solved as a whole: none of one that is small, or that is
-/// better solved beside others. The bits do not depend on it.
-fn shares(island: &Island, all: &Rows, settings: &Settings, all_rows: usize) -> u32 {
-    let rows = island.rows.len();
-    let direct = matches!(settings.method, Method::Auto | Method::Bpp | Method::Ipm);
-    let alone = rows * settings.parallelism as usize > all_rows;
-    let decided = |&row: &u32| all.lo[row as usize].is_finite() || all.hi[row as usize].is_finite();
-    let large = is_worth_sharing(island.bodies.len(), rows, island.rows.iter().any(decided));
-    match island.cut.scheme == Scheme::Whole
-        && settings.partitioning == Partitioning::Auto
-        && direct
-        && alone
-        && large
-    {
-        true => settings.parallelism,
-        false => 1,
-    }
-}
-
-/// Is a whole solve of so many bodies and rows worth sharing between threads? `decided`: do any of its rows have bounds?
-pub fn is_worth_sharing(bodies: usize, rows: usize, decided: bool) -> bool {
-    bodies >= cost::FEWEST && rows >= if decided { SHARED_WITH_BOUNDS } else { SHARED }
-}
-
-/// So many rows with bounds are few, whichever bodies they touch: pivoting decides them in a few substitutions.
-const FEW_ROWS: usize = 500;
-
-/// Share of the bodies that more rows may touch for an island to be left whole without asking what a cut costs. Up to a third, where
-/// eliminating the others pays on one thread, cutting pays more: the interior point decides them, on all threads.
-const FEW_BODIES: f64 = 0.2;
-
-/// Do rows with bounds touch so few of its bodies that the rest is better eliminated once than cut? Where there are none at all, one
-/// linear solve is everything, and every partition does its share of it on numbers of its own.
-fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
+/// How much of an island has to be decided.
+fn outline(island: &mut Island, bodies: &Bodies, rows: &Rows) -> Outline {
     let (touched, mut bounded) = (&mut island.cut.touched, 0);
     touched.clear();
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
@@ -152,10 +115,7 @@ fn has_few_bounds(island: &mut Island, bodies: &Bodies, rows: &Rows) -> bool {
     }
     touched.sort_unstable();
     touched.dedup();
-    let (n, few) = (island.bodies.len(), bounded <= FEW_ROWS);
-    let near = few || touched.len() as f64 <= FEW_BODIES * n as f64;
-    island.cut.linear = touched.is_empty();
-    near && condensed::pays(island.rows.len(), n, touched.len())
+    Outline { bodies: island.bodies.len(), rows: island.rows.len(), bounded, touched: touched.len() }
 }
 
 /// The settings a grouping depends on, as numbers.
@@ -186,7 +146,13 @@ fn build_graph(graph: &mut BodyGraph, n: usize, blocks: &[u32], bodies: &Bodies,
     graph.finish();
 }
 
-fn group(graph: &BodyGraph, settings: &Settings, how: Scheme, hints: &[Option<u32>]) -> Grouping {
+fn group(
+    graph: &BodyGraph,
+    rows: usize,
+    settings: &Settings,
+    how: Scheme,
+    hints: &[Option<u32>],
+) -> Grouping {
     let named = hints.iter().any(Option::is_some);
     match settings.partitioning {
         Partitioning::None => Grouping::whole(graph.len()),
@@ -203,7 +169,7 @@ fn group(graph: &BodyGraph, settings: &Settings, how: Scheme, hints: &[Option<u3
             let mut graph = graph.clone();
             // A body copied across a cut costs six rows, however many points it touches at.
             graph.cap_weights(6);
-            cost::choose(&graph, settings.parallelism)
+            cost::choose(&graph, rows, settings.parallelism)
         }
     }
 }

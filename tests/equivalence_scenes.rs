@@ -90,7 +90,7 @@ fn by_degree(frame: &Frame, most: u32) -> Grouping {
 fn by_cost(frame: &Frame, threads: u32) -> Grouping {
     let mut capped = body_graph(&frame.problem);
     capped.cap_weights(6);
-    cost::choose(&capped, threads)
+    cost::choose(&capped, frame.problem.rows(), threads)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

@@ -9,7 +9,7 @@
 use super::runs::Runs;
 use crate::graph::Grouping;
 use crate::solver::mixed::InterfaceRows;
-use crate::solver::{RowBlock, RowProblem};
+use crate::solver::{RowBlock, RowKind, RowProblem};
 use std::collections::BTreeMap;
 
 /// What may lie between partitions.
@@ -53,6 +53,10 @@ pub struct Part {
     pub row_runs: Runs,
     /// The bodies whose velocity counts here, as stretches.
     pub owned_runs: Runs,
+    /// All its bodies, and the Jacobian numbers of its rows, as stretches; how many of these there are.
+    body_runs: Runs,
+    entry_runs: Runs,
+    entries: u32,
     pieces: Vec<Piece>,
     columns: Vec<u32>,
     local_blocks: Vec<RowBlock>,
@@ -109,7 +113,7 @@ impl Cut {
             cut.place_block(problem, b as u32, block);
         }
         cut.glue(&copies);
-        cut.parts.iter_mut().for_each(Part::find_runs);
+        cut.parts.iter_mut().for_each(|part| part.find_runs(problem));
         cut
     }
 
@@ -226,10 +230,17 @@ impl Part {
         self.pieces.push(piece);
     }
 
-    fn find_runs(&mut self) {
+    fn find_runs(&mut self, problem: &RowProblem) {
         self.row_runs = Runs::new((0..).zip(self.rows.iter().copied()));
         let owned = (0..).zip(&self.bodies).zip(&self.owned).filter(|(_, owned)| **owned);
         self.owned_runs = Runs::new(owned.map(|((own, &whole), _)| (own, whole)));
+        self.body_runs = Runs::new((0..).zip(self.bodies.iter().copied()));
+        let numbers = |block: &RowBlock| 6 * block.rows * block.bodies;
+        let blocks = || self.local_blocks.iter().zip(&self.blocks);
+        self.entry_runs = Runs::joined(
+            blocks().map(|(own, &b)| (own.entry, problem.blocks[b as usize].entry, numbers(own))),
+        );
+        self.entries = self.local_blocks.iter().map(numbers).sum();
     }
 
     /// The interface rows that stand together: first row in the interface, number, first row among its own.
@@ -244,24 +255,31 @@ impl Part {
 
     /// The numbers of a step, taken over from the whole problem.
     pub fn load(&self, whole: &RowProblem, own: &mut RowProblem, seam: &mut InterfaceRows) {
-        own.clear();
-        own.blocks.extend_from_slice(&self.local_blocks);
-        own.block_bodies.extend_from_slice(&self.local_bodies);
-        for (&body, &share) in self.bodies.iter().zip(&self.share) {
-            own.mass.push(whole.mass[body as usize].map(|x| share * x));
-            own.momentum.push(whole.momentum[body as usize].map(|x| share * x));
+        if own.blocks != self.local_blocks || own.block_bodies != self.local_bodies {
+            own.blocks.clone_from(&self.local_blocks);
+            own.block_bodies.clone_from(&self.local_bodies);
         }
-        for &b in &self.blocks {
-            let block = &whole.blocks[b as usize];
-            let rows = block.row as usize..(block.row + block.rows) as usize;
-            let entries = block.entry as usize..(block.entry + 6 * block.rows * block.bodies) as usize;
-            own.jacobian.extend_from_slice(&whole.jacobian[entries]);
-            own.compliance.extend_from_slice(&whole.compliance[rows.clone()]);
-            own.d.extend_from_slice(&whole.d[rows.clone()]);
-            own.lo.extend_from_slice(&whole.lo[rows.clone()]);
-            own.hi.extend_from_slice(&whole.hi[rows.clone()]);
-            own.kind.extend_from_slice(&whole.kind[rows]);
+        own.mass.resize(self.bodies.len(), [0.0; 36]);
+        own.momentum.resize(self.bodies.len(), [0.0; 6]);
+        self.body_runs.take(&whole.mass, &mut own.mass);
+        self.body_runs.take(&whole.momentum, &mut own.momentum);
+        for k in self.shared() {
+            let share = self.share[k];
+            own.mass[k].iter_mut().chain(&mut own.momentum[k]).for_each(|x| *x *= share);
         }
+        own.jacobian.resize(self.entries as usize, 0.0);
+        self.entry_runs.take(&whole.jacobian, &mut own.jacobian);
+        for (to, from) in [
+            (&mut own.compliance, &whole.compliance),
+            (&mut own.d, &whole.d),
+            (&mut own.lo, &whole.lo),
+            (&mut own.hi, &whole.hi),
+        ] {
+            to.resize(self.rows.len(), 0.0);
+            self.row_runs.take(from, to);
+        }
+        own.kind.resize(self.rows.len(), RowKind::default());
+        self.row_runs.take(&whole.kind, &mut own.kind);
         seam.clear();
         seam.blocks.extend_from_slice(&self.seam_blocks);
         seam.block_bodies.extend_from_slice(&self.seam_bodies);

@@ -10,6 +10,8 @@
 //! then every partition finishes with J_Γᵢᵀ λ_Γ on its right-hand side. The pattern never changes when rows pivot, a
 //! partition whose rows did not change is not factored, and sums over partitions follow their order.
 
+pub(super) mod near;
+
 use super::cut::{Cut, GLUE, Seam};
 use super::executor::Executor;
 use super::member::Member;
@@ -18,7 +20,7 @@ use crate::graph::Grouping;
 use crate::linalg::Isa;
 use crate::linalg::dense::DenseLdl;
 use crate::solver::ipm::Chunk;
-use crate::solver::linear::{LinearSystem, Point, Scratch};
+use crate::solver::linear::{LinearSystem, Near, Point, Scratch};
 use crate::solver::mixed::{MixedOptions, MixedSystem};
 use crate::solver::system::Pass;
 use crate::solver::{Label, RowProblem, balance, forming};
@@ -80,6 +82,7 @@ pub struct Substructured<E> {
     on_copies: Vec<u32>,
     pivot_v: Vec<f64>,
     pivot_lambda: Vec<f64>,
+    near: near::Between,
 }
 
 impl<E: Executor> Substructured<E> {
@@ -137,6 +140,7 @@ impl<E: Executor> Substructured<E> {
             member.part.clone_from(part);
         }
         self.list_shared(problem);
+        self.near.clear();
         let m = self.cut.interface_rows();
         self.separator = Separator::plan(&self.cut.parts, m, options.kernels).map(Box::new);
         for buffer in [&mut self.lambda, &mut self.r, &mut self.step] {
@@ -194,9 +198,9 @@ impl<E: Executor> Substructured<E> {
         self.S.clear();
         self.S.resize(m * m, 0.0);
         for member in &self.members {
-            let rows = &member.part.interface;
+            let (rows, schur) = (&member.part.interface, member.posted.schur.read());
             for (i, &row) in rows.iter().enumerate() {
-                let from = &member.schur[i * rows.len()..(i + 1) * rows.len()];
+                let from = &schur[i * rows.len()..(i + 1) * rows.len()];
                 let to = &mut self.S[row as usize * m..(row as usize + 1) * m];
                 for (&column, x) in rows.iter().zip(from) {
                     to[column as usize] += x;
@@ -216,7 +220,7 @@ impl<E: Executor> Substructured<E> {
             self.step[i] = if c.is_finite() { self.r[i] - c * self.lambda[i] } else { 0.0 };
         }
         for member in &self.members {
-            for (&row, x) in member.part.interface.iter().zip(&member.reading) {
+            for (&row, x) in member.part.interface.iter().zip(member.posted.reading.read()) {
                 self.step[row as usize] -= x;
             }
         }
@@ -290,7 +294,7 @@ impl<E: Executor> Substructured<E> {
         self.between.clear();
         self.between.resize(self.cut.interface.len(), 0.0);
         for member in &self.members {
-            for (&row, x) in member.part.interface.iter().zip(&member.scratch) {
+            for (&row, x) in member.part.interface.iter().zip(member.posted.between.read()) {
                 self.between[row as usize] += x;
             }
         }
@@ -299,10 +303,10 @@ impl<E: Executor> Substructured<E> {
     /// v, λ and w of the whole from the partitions.
     fn collect(&mut self, problem: &RowProblem, point: Point<'_>) {
         let Point { v, lambda, w } = point;
-        for Member { part, v: own, lambda: own_lambda, w: own_w, .. } in &self.members {
-            part.owned_runs.give_sixes(own, v);
-            part.row_runs.give(own_lambda, lambda);
-            part.row_runs.give(own_w, w);
+        for Member { part, posted, .. } in &self.members {
+            part.owned_runs.give_sixes(posted.v.read(), v);
+            part.row_runs.give(posted.lambda.read(), lambda);
+            part.row_runs.give(posted.w.read(), w);
         }
         for (i, &row) in self.cut.interface.iter().enumerate() {
             if row != GLUE {
@@ -358,8 +362,6 @@ impl<E: Executor> Substructured<E> {
 }
 
 impl<E: Executor> LinearSystem for Substructured<E> {
-    type Hands = E;
-
     fn chunks(&self, _problem: &RowProblem, chunks: &mut Vec<Chunk>) {
         let parts = &self.cut.parts;
         chunks.resize_with(parts.len() + 1, Chunk::default);
@@ -451,8 +453,8 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         });
         self.loaded = true;
         for member in &self.members {
-            member.part.row_runs.give(&member.a, diagonal);
-            member.part.row_runs.give(&member.b, b);
+            member.part.row_runs.give(member.posted.a.read(), diagonal);
+            member.part.row_runs.give(member.posted.b.read(), b);
         }
         let between = self.form_between(problem, isa, (diagonal, b));
         Some(between & self.members.iter().all(|member| member.finite))
@@ -505,6 +507,29 @@ impl<E: Executor> LinearSystem for Substructured<E> {
                 lambda[row as usize] = self.lambda[i];
             }
         }
+    }
+
+    fn focus_on(&mut self, problem: &RowProblem, rows: &[bool], index_set: (&[Label], Option<&[f64]>)) {
+        self.draw_near(problem, rows, index_set);
+    }
+
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>) {
+        self.solve_between(problem, near);
+    }
+
+    fn chunks_near(&self, chunks: &mut Vec<Chunk>) {
+        self.list_chunks(chunks);
+    }
+
+    fn newton_near(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        self.step_near(problem, chunks, factor, before, after);
     }
 
     fn hands(&self) -> usize {

@@ -1,15 +1,19 @@
 //! One partition of a system solved by substructuring: its rows, its factor, its part of every step.
 
 use super::cut::Part;
+use super::flat::near::Near;
 use crate::linalg::Isa;
+use crate::linalg::posted::Posted;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::Scratch;
 use crate::solver::mixed::{InterfaceRows, MixedSystem};
 use crate::solver::system::Pass;
 use crate::solver::{Label, RowProblem, balance, forming};
 
-/// What one partition holds.
+/// What one partition holds, on cache lines of its own. Whoever works on it writes to its numbers; what the interface and the whole need to
+/// know is posted.
 #[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Member {
     pub(super) part: Part,
     pub(super) problem: RowProblem,
@@ -22,11 +26,11 @@ pub(super) struct Member {
     pub(super) a: Vec<f64>,
     pub(super) b: Vec<f64>,
     pub(super) finite: bool,
+    pub(super) posted: Letters,
     pub(super) labels: Vec<Label>,
     pub(super) diagonal: Vec<f64>,
     pub(super) changed: bool,
     pub(super) flops: u64,
-    pub(super) schur: Vec<f64>,
     pub(super) rhs_v: Vec<f64>,
     pub(super) rhs_lambda: Vec<f64>,
     pub(super) r_v: Vec<f64>,
@@ -50,6 +54,28 @@ pub(super) struct Member {
     pub(super) balance: Scratch,
     /// Its rows in an interior point, while they are worked on.
     pub(super) chunk: Chunk,
+    /// Its rows in focus.
+    pub(super) near: Near,
+}
+
+/// What a partition tells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Letters {
+    /// The diagonal of A and b of its rows.
+    pub(super) a: Posted,
+    pub(super) b: Posted,
+    /// J_Γ K⁻¹ J_Γᵀ, its term of S_Γ.
+    pub(super) schur: Posted,
+    /// What the interface reads of it: see [`Member::reading`].
+    pub(super) reading: Posted,
+    /// v, λ and w of an index set, and J_Γ v.
+    pub(super) v: Posted,
+    pub(super) lambda: Posted,
+    pub(super) w: Posted,
+    pub(super) between: Posted,
+    /// λ and J v of its rows in focus.
+    pub(super) near_lambda: Posted,
+    pub(super) near_jv: Posted,
 }
 
 impl Member {
@@ -84,6 +110,8 @@ impl Member {
         let (problem, free) = (&self.problem, (&self.inverse[..], &self.q[..]));
         let rows = (&mut self.a[..], &mut self.b[..]);
         self.finite = finite & forming::form_rows(isa, problem, &problem.blocks, free, rows);
+        self.posted.a.post(&self.a);
+        self.posted.b.post(&self.b);
     }
 
     pub(super) fn factor(&mut self, labels: &[Label], diagonal: Option<&[f64]>) {
@@ -95,11 +123,15 @@ impl Member {
             self.diagonal.as_slice()
         });
         let stats = self.mixed.factor(&self.problem, &self.labels, own);
-        self.changed = stats.refactored > 0;
         self.flops = stats.flops;
-        if self.changed {
-            self.schur.clear();
-            self.schur.extend_from_slice(self.mixed.schur());
+        self.respond(stats.refactored > 0);
+    }
+
+    /// Its response at the interface, if its factor has changed.
+    pub(super) fn respond(&mut self, changed: bool) {
+        self.changed = changed;
+        if changed {
+            self.posted.schur.post(self.mixed.schur());
         }
     }
 
@@ -110,6 +142,7 @@ impl Member {
         self.part.row_runs.take(r_lambda, &mut self.rhs_lambda);
         self.lambda.fill(0.0);
         self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
+        self.posted.reading.post(&self.reading);
         self.r_lambda.copy_from_slice(&self.rhs_lambda);
     }
 
@@ -119,12 +152,8 @@ impl Member {
         if factor {
             self.labels.clone_from(&self.chunk.state);
             let stats = self.mixed.factor(&self.problem, &self.labels, Some(&self.chunk.shift));
-            self.changed = stats.refactored > 0;
             self.flops = stats.flops;
-            if self.changed {
-                self.schur.clear();
-                self.schur.extend_from_slice(self.mixed.schur());
-            }
+            self.respond(stats.refactored > 0);
         }
         // v and λ_Γ are written by the first step; λ of rows that take no part is zero.
         for buffer in [&mut self.rhs_v, &mut self.lambda] {
@@ -133,6 +162,7 @@ impl Member {
         self.rhs_lambda.copy_from_slice(&self.chunk.rhs);
         self.r_lambda.copy_from_slice(&self.chunk.rhs);
         self.mixed.condense(&self.problem, &self.rhs_v, &self.rhs_lambda, &mut self.reading);
+        self.posted.reading.post(&self.reading);
     }
 
     /// Hands the answer to its chunk.
@@ -146,6 +176,7 @@ impl Member {
         before(&mut self.chunk);
         self.problem.slack(&self.chunk.v, &self.chunk.lambda, &mut self.chunk.w);
         self.seam.velocity(&self.chunk.v, &mut self.scratch);
+        self.posted.between.post(&self.scratch);
         after(&mut self.chunk);
     }
 
@@ -164,11 +195,8 @@ impl Member {
         self.r_lambda.copy_from_slice(&self.rhs_lambda);
         self.mixed.subtract_product(&self.problem, &self.v, &self.lambda, &mut self.r_v, &mut self.r_lambda);
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
-        self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
         self.seam.velocity(&self.v, &mut self.scratch);
-        for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
-            *reading += now;
-        }
+        self.eliminate_what_is_left();
     }
 
     /// The first half of the point of an index set: λ of tight rows are read from the whole, those of tight rows between
@@ -185,13 +213,18 @@ impl Member {
         for (k, &row) in self.part.interface.iter().enumerate() {
             self.seam_lambda[k] = between[row as usize];
         }
-        self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
+        if self.mixed.any_tight() {
+            self.problem.impulse_to_momentum(&self.lambda, &mut self.r_v);
+        } else {
+            self.r_v.copy_from_slice(self.problem.momentum.as_flattened());
+        }
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
         for (r, d) in self.r_lambda.iter_mut().zip(&self.problem.d) {
             *r = -d;
         }
         self.v.fill(0.0);
         self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
+        self.posted.reading.post(&self.reading);
     }
 
     /// Follows the first step of the interface and eliminates itself from what is left: one refinement is always made.
@@ -222,6 +255,10 @@ impl Member {
                 self.worst = self.worst.max(r.abs() / enough);
             }
         }
+        self.posted.between.post(&self.scratch);
+        self.posted.v.post(&self.v);
+        self.posted.lambda.post(&self.lambda);
+        self.posted.w.post(&self.w);
     }
 
     /// What is missing to its momenta without the seam, and the sizes of the terms.
@@ -247,10 +284,16 @@ impl Member {
         if slacks_are_good {
             self.r_lambda.fill(0.0);
         }
+        self.eliminate_what_is_left();
+    }
+
+    /// Tells the interface what it reads beyond the velocities at hand.
+    fn eliminate_what_is_left(&mut self) {
         self.mixed.condense(&self.problem, &self.r_v, &self.r_lambda, &mut self.reading);
         for (reading, now) in self.reading.iter_mut().zip(&self.scratch) {
             *reading += now;
         }
+        self.posted.reading.post(&self.reading);
     }
 
     fn take_first_step(&mut self, step: &[f64]) {

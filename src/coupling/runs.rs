@@ -15,11 +15,16 @@ pub struct Runs(Vec<Run>);
 impl Runs {
     /// Joins (number here, number in the whole), ascending here.
     pub fn new(pairs: impl Iterator<Item = (u32, u32)>) -> Self {
+        Self::joined(pairs.map(|(own, whole)| (own, whole, 1)))
+    }
+
+    /// Joins stretches: where they begin here and in the whole, and how long they are; ascending here.
+    pub fn joined(stretches: impl Iterator<Item = (u32, u32, u32)>) -> Self {
         let mut runs: Vec<Run> = Vec::new();
-        for (own, whole) in pairs {
+        for (own, whole, len) in stretches {
             match runs.last_mut() {
-                Some(last) if last.own + last.len == own && last.whole + last.len == whole => last.len += 1,
-                _ => runs.push(Run { own, whole, len: 1 }),
+                Some(last) if last.own + last.len == own && last.whole + last.len == whole => last.len += len,
+                _ => runs.push(Run { own, whole, len }),
             }
         }
         Self(runs)

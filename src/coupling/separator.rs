@@ -183,7 +183,7 @@ impl Assemble for Seams<'_> {
             let (block, ld) = into.block(entry.to.0 as usize, entry.to.1 as usize);
             for column in 0..entry.across.1 as usize {
                 let from = (entry.across.0 as usize + column) * width + entry.down.0 as usize;
-                let from = &member.schur[from..from + entry.down.1 as usize];
+                let from = &member.posted.schur.read()[from..from + entry.down.1 as usize];
                 for (to, x) in block[column * ld..].iter_mut().zip(from) {
                     *to += x;
                 }

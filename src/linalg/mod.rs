@@ -34,6 +34,7 @@ mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
 pub mod parts;
+pub mod posted;
 mod separator;
 pub mod sparse_cholesky;
 pub mod symbolic;

@@ -428,8 +428,9 @@ impl Multifrontal {
         kernels::forward_tree(self.isa, part, &self.panels, x);
     }
 
-    /// Backward substitution in a part of the tree whose parents are all in it.
-    pub fn backward_in(&self, part: &Tree, x: &mut [f64]) {
+    /// Backward substitution in a part of the tree whose parents are all in it, with the interface unknowns as given.
+    pub fn backward_in(&self, part: &Tree, x: &mut [f64], interface: &[f64]) {
+        self.set_interface(x, Some(interface));
         kernels::backward_tree(self.isa, part, &self.panels, x);
     }
 

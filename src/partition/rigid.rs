@@ -4,11 +4,12 @@
 //! factor that the last pivot left: the interface rows are its last front.
 
 use super::Partition;
-use crate::linalg::executor::Serial;
 use crate::solver::index_sets;
-use crate::solver::linear::LinearSystem;
+use crate::solver::ipm::Chunk;
+use crate::solver::linear::{LinearSystem, Near};
 use crate::solver::mixed::{InterfaceRows, MixedOptions, MixedSystem};
 use crate::solver::row_solver::Solver;
+use crate::solver::system::Pass;
 use crate::solver::{Label, Method, RowProblem, Solution, SolveStats};
 
 /// The mixed system of a partition with its interface rows. Between coupling iterations only momenta change, which no
@@ -28,8 +29,6 @@ impl SeamSystem {
 }
 
 impl LinearSystem for SeamSystem {
-    type Hands = Serial;
-
     fn set_options(&mut self, options: MixedOptions) {
         self.mixed = MixedSystem::new(options);
         self.fresh = true;
@@ -56,6 +55,25 @@ impl LinearSystem for SeamSystem {
     }
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
         self.mixed.solve_pivot(problem, v, lambda, refinements);
+    }
+    fn focus_on(&mut self, problem: &RowProblem, rows: &[bool], index_set: (&[Label], Option<&[f64]>)) {
+        LinearSystem::focus_on(&mut self.mixed, problem, rows, index_set);
+    }
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>) {
+        self.mixed.solve_near(problem, near);
+    }
+    fn chunks_near(&self, chunks: &mut Vec<Chunk>) {
+        self.mixed.chunks_near(chunks);
+    }
+    fn newton_near(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        self.mixed.newton_near(problem, chunks, factor, before, after);
     }
 }
 

@@ -8,17 +8,17 @@
 //!     (J_c K⁻¹ J_cᵀ + C_c) λ_c + J_c v₀ + d_c = w_c ,      lo_c ≤ λ_c ≤ hi_c
 //! ```
 //!
-//! whose matrix is never formed: its solves go through the fronts near these rows only (see [`Mixed::focus_on`]).
+//! whose matrix is never formed: its solves go through the fronts near these rows only (see [`LinearSystem::focus_on`]), of one
+//! factorization or of every partition's.
 //! Pivoting and interior point work on it as on any other. Solves in focus are not refined; what comes out are labels, and
 //! the whole problem confirms them.
 
 use super::auto::{Engine, Settings};
 use super::ipm::Chunk;
-use super::mixed::Mixed;
+use super::linear::{LinearSystem, Near};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats};
-use crate::linalg::executor::Executor;
 
 /// Rows below which there is nothing to save.
 const WORTHWHILE: usize = 200;
@@ -27,37 +27,38 @@ const WORTHWHILE: usize = 200;
 /// in the elimination tree. With contacts at every body (a twisted rope) it costs a fifth more than it saves.
 const NEAR: f64 = 1.0 / 3.0;
 
-/// What is kept from one solve to the next.
+/// What is kept from one solve to the next. Where nothing else is said there is one entry a row with bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Rows with bounds, by their number in the problem, and as a mask over it.
+    /// Rows with bounds, by their number in the problem, and as a mask over all rows.
     rows: Vec<u32>,
     mask: Vec<bool>,
     lo: Vec<f64>,
     hi: Vec<f64>,
     b: Vec<f64>,
+    c: Vec<f64>,
+    d: Vec<f64>,
     diagonal: Vec<f64>,
     kind: Vec<RowKind>,
-    /// Over all rows or bodies of the problem.
+    /// What is missing to the least compliance; zero where nothing is.
+    floor: Vec<f64>,
+    /// Labels and D of the last factorization.
     labels: Vec<Label>,
     shift: Vec<f64>,
     r: Vec<f64>,
     lambda: Vec<f64>,
-    w: Vec<f64>,
-    v: Vec<f64>,
+    jv: Vec<f64>,
     start: Vec<Label>,
+    /// Bodies that rows with bounds touch.
     touched: Vec<bool>,
-    /// −d of its rows, and a right-hand side.
-    minus_d: Vec<f64>,
-    own: Vec<f64>,
     engine: Engine,
     factorizations: u32,
 }
 
 /// What the condensed problem needs of the whole one.
-pub(super) struct Whole<'a, E> {
+pub(super) struct Whole<'a, L> {
     pub problem: &'a RowProblem,
-    pub mixed: &'a mut Mixed<E>,
+    pub linear: &'a mut L,
     /// Upper bounds, nowhere below the lower ones.
     pub hi: &'a [f64],
     pub b: &'a [f64],
@@ -66,10 +67,41 @@ pub(super) struct Whole<'a, E> {
     pub floor: &'a [f64],
 }
 
-/// Does eliminating the rows without bounds pay in a problem of so many rows and bodies, of which some are touched by rows with
-/// bounds?
-pub fn pays(rows: usize, bodies: usize, touched: usize) -> bool {
-    rows >= WORTHWHILE && touched > 0 && touched as f64 <= NEAR * bodies as f64
+/// How much of a problem has to be decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// Bodies and rows.
+    pub bodies: usize,
+    /// See `bodies`.
+    pub rows: usize,
+    /// Rows with bounds, and bodies that they touch.
+    pub bounded: usize,
+    /// See `bounded`.
+    pub touched: usize,
+}
+
+impl Outline {
+    /// Of a problem; `touched` is memory for a mark a body.
+    pub fn of(problem: &RowProblem, touched: &mut Vec<bool>) -> Self {
+        touched.clear();
+        touched.resize(problem.bodies(), false);
+        let mut bounded = 0;
+        for block in &problem.blocks {
+            let rows = block.row as usize..(block.row + block.rows) as usize;
+            let own = rows.filter(|&row| has_bounds(problem.lo[row], problem.hi[row])).count();
+            if own > 0 {
+                bounded += own;
+                problem.bodies_of(block).iter().for_each(|&body| touched[body as usize] = true);
+            }
+        }
+        let touched = touched.iter().filter(|t| **t).count();
+        Outline { bodies: problem.bodies(), rows: problem.rows(), bounded, touched }
+    }
+
+    /// Does eliminating the rows without bounds pay?
+    pub fn pays(&self) -> bool {
+        self.rows >= WORTHWHILE && self.touched > 0 && self.touched as f64 <= NEAR * self.bodies as f64
+    }
 }
 
 fn has_bounds(lo: f64, hi: f64) -> bool {
@@ -79,31 +111,21 @@ fn has_bounds(lo: f64, hi: f64) -> bool {
 impl Memory {
     /// Does it pay in this problem?
     pub(super) fn pays(&mut self, problem: &RowProblem) -> bool {
-        self.touched.clear();
-        self.touched.resize(problem.bodies(), false);
-        for block in &problem.blocks {
-            let rows = block.row as usize..(block.row + block.rows) as usize;
-            if rows.into_iter().any(|row| has_bounds(problem.lo[row], problem.hi[row])) {
-                problem.bodies_of(block).iter().for_each(|&body| self.touched[body as usize] = true);
-            }
-        }
-        let touched = self.touched.iter().filter(|t| **t).count();
-        pays(problem.rows(), problem.bodies(), touched)
+        Outline::of(problem, &mut self.touched).pays()
     }
 
     /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there. `failed`:
     /// did pivoting alone not arrive the last time?
-    pub(super) fn decide<E: Executor>(
+    pub(super) fn decide<L: LinearSystem>(
         &mut self,
-        whole: Whole<'_, E>,
+        whole: Whole<'_, L>,
         labels: &mut [Label],
         failed: bool,
         settings: &Settings,
     ) -> SolveStats {
         let (mut engine, mut start) = (std::mem::take(&mut self.engine), std::mem::take(&mut self.start));
         let mut system = Condensed::new(whole, self, labels);
-        start.clear();
-        start.extend(system.memory.rows.iter().map(|&row| labels[row as usize]));
+        start.clone_from(&system.memory.labels);
         // A pivot has one substitution, an iteration of the interior point three, and few rows seldom go round in circles. So
         // violators may double on the way, unless that led nowhere the last time.
         let pivoting = match failed {
@@ -119,106 +141,91 @@ impl Memory {
         (self.engine, self.start) = (engine, start);
         stats
     }
-}
 
-struct Condensed<'a, E> {
-    whole: Whole<'a, E>,
-    memory: &'a mut Memory,
-}
-
-impl<'a, E: Executor> Condensed<'a, E> {
-    fn new(whole: Whole<'a, E>, memory: &'a mut Memory, labels: &[Label]) -> Self {
+    /// Takes the rows with bounds of a problem.
+    fn take<L>(&mut self, whole: &Whole<'_, L>, labels: &[Label]) {
         let problem = whole.problem;
-        let n = problem.rows();
-        memory.mask.clear();
-        memory.mask.extend(problem.lo.iter().zip(&problem.hi).map(|(&lo, &hi)| has_bounds(lo, hi)));
-        memory.rows.clear();
-        memory.rows.extend((0..n as u32).filter(|&row| memory.mask[row as usize]));
-        let rows = memory.rows.iter().map(|&row| row as usize);
+        self.mask.clear();
+        self.mask.extend(problem.lo.iter().zip(&problem.hi).map(|(&lo, &hi)| has_bounds(lo, hi)));
+        self.rows.clear();
+        self.rows.extend((0..problem.rows() as u32).filter(|&row| self.mask[row as usize]));
+        let rows = self.rows.iter().map(|&row| row as usize);
         for (to, from) in [
-            (&mut memory.b, whole.b),
-            (&mut memory.lo, &problem.lo[..]),
-            (&mut memory.hi, whole.hi),
-            (&mut memory.diagonal, whole.diagonal),
+            (&mut self.b, whole.b),
+            (&mut self.c, &problem.compliance[..]),
+            (&mut self.d, &problem.d[..]),
+            (&mut self.lo, &problem.lo[..]),
+            (&mut self.hi, whole.hi),
+            (&mut self.diagonal, whole.diagonal),
         ] {
             to.clear();
             to.extend(rows.clone().map(|row| from[row]));
         }
-        memory.kind.clear();
-        memory.kind.extend(rows.clone().map(|row| problem.kind[row]));
-        memory.minus_d.clear();
-        memory.minus_d.extend(rows.map(|row| -problem.d[row]));
-        for buffer in [&mut memory.r, &mut memory.lambda, &mut memory.w] {
-            buffer.clear();
-            buffer.resize(n, 0.0);
+        self.floor.clear();
+        self.floor.extend(rows.clone().map(|row| whole.floor.get(row).copied().unwrap_or(0.0)));
+        self.kind.clear();
+        self.kind.extend(rows.clone().map(|row| problem.kind[row]));
+        self.labels.clear();
+        self.labels.extend(rows.map(|row| labels[row]));
+        for buffer in [&mut self.shift, &mut self.r, &mut self.lambda, &mut self.jv] {
+            buffer.resize(self.rows.len(), 0.0);
         }
-        memory.v.clear();
-        memory.v.resize(6 * problem.bodies(), 0.0);
-        memory.shift.clear();
-        memory.shift.extend_from_slice(whole.floor);
-        memory.labels.clear();
-        memory.labels.extend_from_slice(labels);
-        memory.factorizations = 1;
-        let mut system = Condensed { whole, memory };
-        let Whole { mixed, problem, .. } = &mut system.whole;
-        let floor = (!system.memory.shift.is_empty()).then_some(&system.memory.shift[..]);
-        mixed.factor(problem, &system.memory.labels, floor);
-        mixed.focus_on(problem, &system.memory.mask);
-        mixed.settle_the_rest(problem);
-        system
-    }
-
-    /// Factors for labels and D of the rows with bounds.
-    fn factor_for(&mut self, label: impl Fn(usize) -> Label, shift: Option<&[f64]>) {
-        let memory = &mut *self.memory;
-        let floor = self.whole.floor;
-        memory.shift.resize(memory.mask.len(), 0.0);
-        for (k, &row) in memory.rows.iter().enumerate() {
-            let row = row as usize;
-            memory.labels[row] = label(k);
-            memory.shift[row] = shift.map_or(0.0, |d| d[k]) + floor.get(row).copied().unwrap_or(0.0);
-        }
-        memory.factorizations += 1;
-        self.whole.mixed.factor_in_focus(self.whole.problem, &memory.labels, Some(&memory.shift));
-    }
-
-    /// Solves with r on the free rows; λ of tight rows is what `lambda` says, that of free ones is written there.
-    fn solve_for(&mut self, moving: bool, r: &[f64], lambda: &mut [f64]) {
-        let memory = &mut *self.memory;
-        for (k, &row) in memory.rows.iter().enumerate() {
-            memory.r[row as usize] = r[k];
-            memory.lambda[row as usize] = lambda[k];
-        }
-        let (v, full) = (&mut memory.v, &mut memory.lambda);
-        self.whole.mixed.solve_in_focus(self.whole.problem, moving, &memory.r, v, full);
-        for (lambda, &row) in lambda.iter_mut().zip(&memory.rows) {
-            *lambda = memory.lambda[row as usize];
-        }
-    }
-
-    /// w = J v + C λ + d with the velocities of the last solve.
-    fn read_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        let memory = &mut *self.memory;
-        for (lambda, &row) in lambda.iter().zip(&memory.rows) {
-            memory.lambda[row as usize] = *lambda;
-        }
-        self.whole.mixed.slack_in_focus(self.whole.problem, &memory.v, &memory.lambda, &mut memory.w);
-        for (w, &row) in w.iter_mut().zip(&memory.rows) {
-            *w = memory.w[row as usize];
-        }
-    }
-
-    /// The motion under given impulses of the rows with bounds.
-    fn move_under(&mut self, moving: bool, lambda: &[f64], w: &mut [f64]) {
-        self.factor_for(|_| Label::Lower, None);
-        // No row is free: r is not read, and λ stays what it is.
-        w.copy_from_slice(lambda);
-        self.solve_for(moving, lambda, w);
-        self.read_slack(lambda, w);
     }
 }
 
-impl<E: Executor> PivotSystem for Condensed<'_, E> {
+struct Condensed<'a, L> {
+    whole: Whole<'a, L>,
+    memory: &'a mut Memory,
+}
+
+impl<'a, L: LinearSystem> Condensed<'a, L> {
+    fn new(whole: Whole<'a, L>, memory: &'a mut Memory, labels: &[Label]) -> Self {
+        memory.take(&whole, labels);
+        memory.factorizations = 1;
+        let floor = (!whole.floor.is_empty()).then_some(whole.floor);
+        let system = Condensed { whole, memory };
+        system.whole.linear.focus_on(system.whole.problem, &system.memory.mask, (labels, floor));
+        system
+    }
+
+    /// Keeps labels and D for the next solve.
+    fn factor_for(&mut self, label: impl Fn(usize) -> Label, shift: Option<&[f64]>) {
+        let Memory { labels, shift: to, floor, factorizations, .. } = &mut *self.memory;
+        for (k, floor) in floor.iter().enumerate() {
+            labels[k] = label(k);
+            to[k] = shift.map_or(0.0, |d| d[k]) + floor;
+        }
+        *factorizations += 1;
+    }
+
+    /// Solves with the r that memory holds on the free rows; λ of tight rows is what `lambda` says, that of free ones is written there.
+    /// J v stays in memory.
+    fn solve_for(&mut self, moving: bool, lambda: &mut [f64]) {
+        let Memory { labels, shift, r, jv, .. } = &mut *self.memory;
+        let near = Near { labels, shift, moving, r, lambda, jv };
+        self.whole.linear.solve_near(self.whole.problem, near);
+    }
+
+    /// w = J v + C λ + d with the velocities of the last solve.
+    fn read_slack(&self, lambda: &[f64], w: &mut [f64]) {
+        let Memory { jv, c, d, .. } = &*self.memory;
+        for (k, w) in w.iter_mut().enumerate() {
+            *w = jv[k] + (c[k] * lambda[k] + d[k]);
+        }
+    }
+
+    /// Finds J v under given impulses of the rows with bounds.
+    fn move_under(&mut self, moving: bool, lambda: &[f64]) {
+        // No row is free: r is not read, and λ stays what it is.
+        self.factor_for(|_| Label::Lower, None);
+        let mut given = std::mem::take(&mut self.memory.lambda);
+        given.copy_from_slice(lambda);
+        self.solve_for(moving, &mut given);
+        self.memory.lambda = given;
+    }
+}
+
+impl<L: LinearSystem> PivotSystem for Condensed<'_, L> {
     fn rows(&self) -> usize {
         self.memory.rows.len()
     }
@@ -247,14 +254,16 @@ impl<E: Executor> PivotSystem for Condensed<'_, E> {
     }
 
     fn multiply(&mut self, x: &[f64], y: &mut [f64]) {
-        self.move_under(false, x, y);
-        for (y, &row) in y.iter_mut().zip(&self.memory.rows) {
-            *y -= self.whole.problem.d[row as usize];
+        self.move_under(false, x);
+        let Memory { jv, c, .. } = &*self.memory;
+        for (k, y) in y.iter_mut().enumerate() {
+            *y = jv[k] + c[k] * x[k];
         }
     }
 
     fn slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        self.move_under(true, lambda, w);
+        self.move_under(true, lambda);
+        self.read_slack(lambda, w);
     }
 
     fn factor(&mut self, free: &[bool], shift: Option<&[f64]>) {
@@ -262,30 +271,28 @@ impl<E: Executor> PivotSystem for Condensed<'_, E> {
     }
 
     fn solve(&mut self, x: &mut [f64]) {
-        let mut r = std::mem::take(&mut self.memory.own);
-        r.clear();
-        r.extend_from_slice(x);
-        for (x, &row) in x.iter_mut().zip(&self.memory.rows) {
-            if self.memory.labels[row as usize] != Label::Free {
+        let Memory { r, labels, .. } = &mut *self.memory;
+        r.copy_from_slice(x);
+        for (x, label) in x.iter_mut().zip(labels.iter()) {
+            if *label != Label::Free {
                 *x = 0.0;
             }
         }
-        self.solve_for(false, &r, x);
-        self.memory.own = r;
+        self.solve_for(false, x);
     }
 
     fn evaluate(&mut self, labels: &[Label], lambda: &mut [f64], w: &mut [f64]) {
         self.factor_for(|k| labels[k], None);
+        let Memory { lo, hi, r, d, .. } = &mut *self.memory;
         for (k, lambda) in lambda.iter_mut().enumerate() {
+            r[k] = -d[k];
             *lambda = match labels[k] {
                 Label::Free => 0.0,
-                Label::Lower => self.memory.lo[k],
-                Label::Upper => self.memory.hi[k],
+                Label::Lower => lo[k],
+                Label::Upper => hi[k],
             };
         }
-        let r = std::mem::take(&mut self.memory.minus_d);
-        self.solve_for(true, &r, lambda);
-        self.memory.minus_d = r;
+        self.solve_for(true, lambda);
         self.read_slack(lambda, w);
     }
 
@@ -293,8 +300,12 @@ impl<E: Executor> PivotSystem for Condensed<'_, E> {
     fn sweep(&mut self, _lambda: &mut [f64]) {}
 
     fn chunks(&mut self, chunks: &mut Vec<Chunk>) {
-        chunks.resize_with(1, Chunk::default);
-        chunks[0].shape(0..self.rows() as u32, 0..self.whole.problem.bodies() as u32);
+        self.whole.linear.chunks_near(chunks);
+        if !self.whole.floor.is_empty() {
+            for chunk in chunks {
+                chunk.floor.extend(chunk.rows.iter().map(|&row| self.memory.floor[row as usize]));
+            }
+        }
     }
 
     fn newton(
@@ -305,30 +316,43 @@ impl<E: Executor> PivotSystem for Condensed<'_, E> {
         before: &Pass<'_>,
         after: &Pass<'_>,
     ) {
-        let Some(chunk) = chunks.first_mut() else { return };
-        before(chunk);
-        if factor {
-            self.factor_for(|k| chunk.state[k], Some(&chunk.shift));
-        }
-        chunk.x.fill(0.0);
-        self.solve_for(false, &chunk.rhs, &mut chunk.x);
-        chunk.xv.copy_from_slice(&self.memory.v);
-        after(chunk);
+        self.memory.factorizations += u32::from(factor);
+        self.whole.linear.newton_near(self.whole.problem, chunks, factor, before, after);
     }
 
     fn renew_slack(&mut self, chunks: &mut [Chunk], before: &Pass<'_>, after: &Pass<'_>) {
-        let Some(chunk) = chunks.first_mut() else { return };
-        before(chunk);
-        self.memory.v.copy_from_slice(&chunk.v);
-        self.read_slack(&chunk.lambda, &mut chunk.w);
-        after(chunk);
+        let Memory { c, d, .. } = &*self.memory;
+        self.whole.linear.for_each(chunks, |_, chunk| {
+            before(chunk);
+            let Chunk { rows, v, lambda, w, .. } = &mut *chunk;
+            for (k, &row) in rows.iter().enumerate() {
+                w[k] = v[k] + (c[row as usize] * lambda[k] + d[row as usize]);
+            }
+            after(chunk);
+        });
     }
 
     fn recompute(&mut self, chunks: &mut [Chunk], after: &Pass<'_>) {
-        let Some(chunk) = chunks.first_mut() else { return };
-        self.move_under(true, &chunk.lambda, &mut chunk.w);
-        chunk.v.copy_from_slice(&self.memory.v);
-        after(chunk);
+        let mut lambda = std::mem::take(&mut self.memory.r);
+        for chunk in chunks.iter() {
+            for (&row, l) in chunk.rows.iter().zip(&chunk.lambda) {
+                lambda[row as usize] = *l;
+            }
+        }
+        // r is not read where no row is free.
+        self.memory.r.resize(lambda.len(), 0.0);
+        self.move_under(true, &lambda);
+        let Memory { jv, c, d, .. } = &*self.memory;
+        self.whole.linear.for_each(chunks, |_, chunk| {
+            let Chunk { rows, v, lambda, w, .. } = &mut *chunk;
+            for (k, &row) in rows.iter().enumerate() {
+                let row = row as usize;
+                v[k] = jv[row];
+                w[k] = jv[row] + (c[row] * lambda[k] + d[row]);
+            }
+            after(chunk);
+        });
+        self.memory.r = lambda;
     }
 }
 
@@ -364,9 +388,10 @@ mod tests {
 
     #[test]
     fn it_pays_where_few_bodies_are_touched() {
-        assert!(pays(4000, 600, 30));
-        assert!(!pays(4000, 600, 400), "contacts all over");
-        assert!(!pays(4000, 600, 0), "nothing to decide");
-        assert!(!pays(60, 20, 2), "too small");
+        let net = Outline { bodies: 600, rows: 4000, bounded: 100, touched: 30 };
+        assert!(net.pays());
+        assert!(!Outline { touched: 400, ..net }.pays(), "contacts all over");
+        assert!(!Outline { touched: 0, ..net }.pays(), "nothing to decide");
+        assert!(!Outline { bodies: 20, rows: 60, bounded: 6, touched: 2 }.pays(), "too small");
     }
 }

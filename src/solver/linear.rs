@@ -54,10 +54,24 @@ impl Scratch {
     }
 }
 
+/// A solve near the rows in focus ([`LinearSystem::focus_on`]), with one entry a row in focus everywhere.
+pub struct Near<'a> {
+    /// Labels.
+    pub labels: &'a [Label],
+    /// D.
+    pub shift: &'a [f64],
+    /// Are the momenta and the other rows' d on the right-hand side?
+    pub moving: bool,
+    /// r_λ, read of free rows.
+    pub r: &'a [f64],
+    /// λ: of tight rows in, of free ones out.
+    pub lambda: &'a mut [f64],
+    /// J v, out.
+    pub jv: &'a mut [f64],
+}
+
 /// Factors and solves the equations above for the problem loaded last.
 pub trait LinearSystem {
-    /// Who runs what can be done at once.
-    type Hands: Executor;
     /// Choices of the factorization; its memory is forgotten.
     fn set_options(&mut self, options: MixedOptions);
     /// New numbers; analyses first when the topology changed, and says so.
@@ -117,10 +131,22 @@ pub trait LinearSystem {
         problem.slack(&chunk.v, &chunk.lambda, &mut chunk.w);
         after(chunk);
     }
-    /// The one factorization behind it, if it is one: then rows without bounds can be eliminated once and for all.
-    fn as_one(&mut self) -> Option<&mut Mixed<Self::Hands>> {
-        None
-    }
+    /// Factors for an index set and goes, once for all solves near them, through everything that lies away from some of the rows.
+    /// Until the next problem is loaded, index sets of these solves leave the others free.
+    fn focus_on(&mut self, problem: &RowProblem, rows: &[bool], index_set: (&[Label], Option<&[f64]>));
+    /// A solve near the rows in focus. What has changed among them is factored first.
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>);
+    /// How the rows in focus fall into chunks, by their number among them; chunks follow the velocities of their rows.
+    fn chunks_near(&self, chunks: &mut Vec<Chunk>);
+    /// [`newton`](Self::newton) near the rows in focus.
+    fn newton_near(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    );
     /// How many items are worth working on at once: never a matter of the threads there are.
     fn hands(&self) -> usize {
         1
@@ -185,8 +211,6 @@ pub trait LinearSystem {
 }
 
 impl<E: Executor + Default> LinearSystem for Mixed<E> {
-    type Hands = E;
-
     fn set_options(&mut self, options: MixedOptions) {
         *self = Mixed::new(options);
     }
@@ -202,8 +226,42 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
     ) -> (f64, f64) {
         Mixed::measure(self, problem, index_set, point, scratch)
     }
-    fn as_one(&mut self) -> Option<&mut Mixed<E>> {
-        Some(self)
+    fn focus_on(
+        &mut self,
+        problem: &RowProblem,
+        rows: &[bool],
+        (labels, diagonal): (&[Label], Option<&[f64]>),
+    ) {
+        Mixed::factor(self, problem, labels, diagonal);
+        Mixed::focus_on(self, problem, rows);
+        self.settle_the_rest(problem);
+    }
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>) {
+        self.factor_in_focus(problem, near.labels, near.shift);
+        self.solve_in_focus(problem, near.moving, near.r, near.lambda);
+        self.velocity_in_focus(problem, near.jv);
+    }
+    fn chunks_near(&self, chunks: &mut Vec<Chunk>) {
+        chunks.resize_with(1, Chunk::default);
+        chunks[0].shape_by_rows(0..self.focus().rows().len() as u32);
+    }
+    fn newton_near(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some(chunk) = chunks.first_mut() else { return };
+        before(chunk);
+        if factor {
+            self.factor_in_focus(problem, &chunk.state, &chunk.shift);
+        }
+        chunk.x.fill(0.0);
+        self.solve_in_focus(problem, false, &chunk.rhs, &mut chunk.x);
+        self.velocity_in_focus(problem, &mut chunk.xv);
+        after(chunk);
     }
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
         Mixed::factor(self, problem, labels, diagonal);

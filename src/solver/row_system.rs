@@ -146,12 +146,12 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         failed: bool,
         settings: &Settings,
     ) -> Option<SolveStats> {
-        if self.memory.mixed.as_one().is_none() || !condensed.pays(self.problem) {
+        if !condensed.pays(self.problem) {
             return None;
         }
         self.load();
         let Memory { mixed, hi, b, diagonal, floor, factorizations, .. } = &mut *self.memory;
-        let whole = Whole { problem: self.problem, mixed: mixed.as_one()?, hi, b, diagonal, floor };
+        let whole = Whole { problem: self.problem, linear: mixed, hi, b, diagonal, floor };
         let stats = condensed.decide(whole, labels, failed, settings);
         *factorizations += stats.factorizations;
         Some(stats)

@@ -107,3 +107,82 @@ fn unchanged_partitions_are_not_factored_again() {
     let changed: Vec<bool> = cut.members.iter().map(|m| m.changed).collect();
     assert_eq!(changed, [false, false, true, false]);
 }
+
+#[test]
+fn solves_near_some_rows_are_those_of_the_whole() {
+    let mut random = generate::Random::new(17);
+    let mut between = 0;
+    for (name, problem) in problems() {
+        let n = problem.rows();
+        let bounded = |i: usize| problem.lo[i].is_finite() || problem.hi[i].is_finite();
+        // All rows with bounds, or some of them.
+        for every in [1, 3] {
+            let mask: Vec<bool> = (0..n).map(|i| bounded(i) && i % every == 0).collect();
+            let rows: Vec<usize> = (0..n).filter(|&i| mask[i]).collect();
+            let free = vec![Label::Free; n];
+            let mut whole = MixedSystem::default();
+            LinearSystem::load(&mut whole, &problem);
+            LinearSystem::focus_on(&mut whole, &problem, &mask, (&free, None));
+            for (parts, seam) in [(2, Seam::Rows), (2, Seam::Bodies), (5, Seam::Rows), (5, Seam::Bodies)] {
+                let mut cut = Substructured::<Serial>::default();
+                cut.set_grouping(&bisection::partition(&body_graph(&problem), parts), seam);
+                cut.load(&problem);
+                cut.focus_on(&problem, &mask, (&free, None));
+                between += cut.cut().interface.iter().filter(|&&r| r != GLUE && mask[r as usize]).count();
+                for moving in [true, true, false] {
+                    let labels: Vec<Label> = rows
+                        .iter()
+                        .map(|_| if random.below(3) == 0 { Label::Lower } else { Label::Free })
+                        .collect();
+                    let shift: Vec<f64> = rows.iter().map(|_| random.range(0.0, 0.01)).collect();
+                    let r: Vec<f64> = rows.iter().map(|&i| random.range(0.5, 2.0) * -problem.d[i]).collect();
+                    let given: Vec<f64> = rows.iter().map(|_| random.range(-1.0, 1.0)).collect();
+                    let [a, b] = [&mut whole as &mut dyn Nearby, &mut cut].map(|system| {
+                        let (mut lambda, mut jv) = (given.clone(), vec![0.0; rows.len()]);
+                        let (labels, shift, r) = (&labels[..], &shift[..], &r[..]);
+                        let near = Near { labels, shift, moving, r, lambda: &mut lambda, jv: &mut jv };
+                        system.solve_near(&problem, near);
+                        jv
+                    });
+                    let size = a.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+                    let error = a.iter().zip(&b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / size;
+                    // Neither is refined. Folding loses up to seven digits of λ on C = 1e-9, and v of a chain under 500 kg as many.
+                    assert!(error < 1e-6, "{name}, {parts} parts, {seam:?}, moving {moving}: {error:e}");
+                }
+            }
+        }
+    }
+    assert!(between > 100, "rows between partitions are in focus too: {between}");
+}
+
+/// Either system, whatever runs it.
+trait Nearby {
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>);
+}
+
+impl<L: LinearSystem> Nearby for L {
+    fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>) {
+        LinearSystem::solve_near(self, problem, near);
+    }
+}
+
+#[test]
+fn few_rows_are_decided_with_all_others_eliminated_in_every_partition() {
+    for (cables, links) in [(6, 20), (8, 30)] {
+        let problem = generate::net(cables, links, 8000.0, 1e-8);
+        let mut whole = Solution::default();
+        assert!(RowSolver::new(Method::Auto).solve(&problem, &mut whole).converged);
+        let size = whole.v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        for parts in [2, 3, 8] {
+            let mut solver = Solver::<Substructured<Serial>>::new(Method::Auto);
+            let graph = body_graph(&problem);
+            solver.linear_mut().set_grouping(&bisection::partition(&graph, parts), Seam::Bodies);
+            let mut solution = Solution::default();
+            let stats = solver.solve(&problem, &mut solution);
+            assert!(solver.condenses() && stats.converged, "{parts} parts: {stats:?}");
+            let apart = whole.v.iter().zip(&solution.v).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            // Both are exact points of index sets that solve the problem to 1e-9; v is unique.
+            assert!(apart <= 1e-8 * size, "{parts} parts: {apart:e} of {size}");
+        }
+    }
+}

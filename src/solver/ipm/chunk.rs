@@ -21,7 +21,7 @@ const LANES: usize = 4;
 pub struct Chunk {
     /// Its rows, by their number in the problem.
     pub rows: Vec<u32>,
-    /// Its bodies, by their number in the problem; empty where velocities are not followed.
+    /// Its bodies, by their number in the problem; empty where those of no body are followed.
     pub bodies: Vec<u32>,
     /// Do rows take part? Those that do not keep their λ.
     pub active: Vec<bool>,
@@ -31,7 +31,7 @@ pub struct Chunk {
     pub lambda: Vec<f64>,
     /// Its slack velocities.
     pub w: Vec<f64>,
-    /// Velocities that belong to λ, six numbers a body.
+    /// Velocities that belong to λ, six numbers a body, or one a row.
     pub v: Vec<f64>,
     /// D of the next factorization.
     pub shift: Vec<f64>,
@@ -178,11 +178,22 @@ impl Chunk {
 
     /// Takes the rows and bodies of a part of the problem.
     pub fn shape(&mut self, rows: impl Iterator<Item = u32>, bodies: impl Iterator<Item = u32>) {
-        self.rows.clear();
-        self.rows.extend(rows);
         self.bodies.clear();
         self.bodies.extend(bodies);
-        let (n, m) = (self.rows.len(), 6 * self.bodies.len());
+        self.fit(rows, |chunk| 6 * chunk.bodies.len());
+    }
+
+    /// Takes some rows and follows their own velocities, J v, in place of those of bodies.
+    pub fn shape_by_rows(&mut self, rows: impl Iterator<Item = u32>) {
+        self.bodies.clear();
+        self.fit(rows, Chunk::len);
+    }
+
+    /// Takes rows and makes room for so many velocities.
+    fn fit(&mut self, rows: impl Iterator<Item = u32>, velocities: impl Fn(&Chunk) -> usize) {
+        self.rows.clear();
+        self.rows.extend(rows);
+        let (n, m) = (self.rows.len(), velocities(self));
         for buffer in [
             &mut self.lambda,
             &mut self.w,

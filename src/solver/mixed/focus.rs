@@ -22,7 +22,7 @@ use std::ops::Range;
 pub struct Focus {
     /// Which rows.
     mask: Vec<bool>,
-    /// The same, by number.
+    /// The same, by number. What solves in focus are given and give is in this order.
     list: Vec<u32>,
     /// Blocks with such rows.
     blocks: Vec<RowBlock>,
@@ -39,12 +39,17 @@ pub struct Focus {
     /// Right-hand side of the step without the rows in focus, after the rest was gone through.
     still: Aligned,
     local: Aligned,
+    /// Right-hand side and impulses by row, velocities by body: those in focus and in the branch are in use.
+    r: Vec<f64>,
+    lambda: Vec<f64>,
+    v: Vec<f64>,
     rows: Vec<f64>,
+    unknown: Vec<f64>,
 }
 
 impl Focus {
     /// Is it on other rows, or on none yet?
-    pub(super) fn differs(&self, rows: &[bool]) -> bool {
+    fn differs(&self, rows: &[bool]) -> bool {
         self.mask != rows
     }
 
@@ -52,9 +57,19 @@ impl Focus {
     pub(super) fn clear(&mut self) {
         self.mask.clear();
     }
+
+    /// The rows in focus.
+    pub fn rows(&self) -> &[u32] {
+        &self.list
+    }
 }
 
 impl<E: Executor> Mixed<E> {
+    /// The rows in focus and what belongs to them.
+    pub fn focus(&self) -> &Focus {
+        &self.focus
+    }
+
     /// Sets the focus on rows of the problem loaded last. Every index set from now on leaves the others free.
     ///
     /// # Panics
@@ -95,6 +110,10 @@ impl<E: Executor> Mixed<E> {
                 branch[parent as usize] = true;
             }
         }
+        // Impulses between partitions come in by the last front, whether or not anything in focus leads there.
+        if let Some(last) = branch.last_mut().filter(|_| self.interface.rows() > 0) {
+            *last = true;
+        }
         focus.bodies.clear();
         let bodies = 0..problem.bodies() as u32;
         focus.bodies.extend(bodies.filter(|&b| branch[symbolic.node_front[b as usize] as usize]));
@@ -107,36 +126,36 @@ impl<E: Executor> Mixed<E> {
         for local in [&mut focus.still, &mut focus.local] {
             local.reset(symbolic.locals);
         }
+        for buffer in [&mut focus.r, &mut focus.lambda] {
+            buffer.resize(problem.rows(), 0.0);
+        }
+        focus.v.resize(6 * problem.bodies(), 0.0);
     }
 
     /// Goes through the rest of the tree with the momenta and the d of the rows that are not in focus. The problem must have
     /// been factored since it was loaded.
     pub fn settle_the_rest(&mut self, problem: &RowProblem) {
-        let mut work = std::mem::take(&mut self.work);
         let mut focus = std::mem::take(&mut self.focus);
         if let Some(plan) = self.plan.as_deref() {
-            for (six, p) in work.pivot_v.chunks_exact_mut(6).zip(&problem.momentum) {
-                six.copy_from_slice(p);
-            }
-            for ((r, d), focused) in work.pivot_lambda.iter_mut().zip(&problem.d).zip(&focus.mask) {
+            for ((r, d), focused) in focus.r.iter_mut().zip(&problem.d).zip(&focus.mask) {
                 *r = if *focused { 0.0 } else { -d };
             }
-            self.fill(plan, problem, &work.pivot_v, &work.pivot_lambda, &mut focus.still);
+            self.fill(plan, problem, problem.momentum.as_flattened(), &focus.r, &mut focus.still);
             self.factor.forward_in_parts(&self.executor, &focus.rest, &mut focus.still);
         }
-        (self.work, self.focus) = (work, focus);
+        self.focus = focus;
     }
 
-    /// [`factor`](Self::factor) where nothing but rows in focus has changed since; the others' labels and D are not read.
-    pub fn factor_in_focus(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
-        let Some(plan) = self.plan.as_deref() else { return };
-        let mut tight = false;
-        for row in self.focus.list.iter().map(|&row| row as usize) {
-            let free = labels[row] == Label::Free;
+    /// [`factor`](Self::factor) where nothing but rows in focus has changed since, with their labels and D. Was anything factored?
+    pub fn factor_in_focus(&mut self, problem: &RowProblem, labels: &[Label], diagonal: &[f64]) -> bool {
+        let Some(plan) = self.plan.as_deref() else { return false };
+        let (mut tight, mut any) = (false, false);
+        for (k, row) in self.focus.list.iter().map(|&row| row as usize).enumerate() {
+            let free = labels[k] == Label::Free;
             tight |= !free;
-            let c = problem.compliance[row] + diagonal.map_or(0.0, |d| d[row]);
-            let c = if free { c } else { f64::INFINITY };
+            let c = if free { problem.compliance[row] + diagonal[k] } else { f64::INFINITY };
             if c != self.regular[row] {
+                any = true;
                 self.regular[row] = c;
                 self.weight[row] = 1.0 / c;
                 if plan.row_front[row] != NONE {
@@ -145,64 +164,83 @@ impl<E: Executor> Mixed<E> {
             }
         }
         self.any_tight = tight;
-        self.factor_touched(problem);
+        if any {
+            self.factor_touched(problem);
+        }
+        any
     }
 
-    /// Solves in the branch: of tight rows in focus λ is read, of free ones r_λ; v is written for the branch's bodies, λ for
-    /// the free rows in focus. With `moving` the momenta and the other rows' d are on the right-hand side, else nothing is.
-    pub fn solve_in_focus(
+    /// Solves in the branch: of tight rows in focus λ is read, of free ones r; λ is written for the free ones. With `moving` the
+    /// momenta and the other rows' d are on the right-hand side, else nothing is.
+    pub fn solve_in_focus(&mut self, problem: &RowProblem, moving: bool, r: &[f64], lambda: &mut [f64]) {
+        self.condense_in_focus(problem, moving, r, lambda, &mut []);
+        self.expand_in_focus(problem, &[], lambda);
+    }
+
+    /// The first half of such a solve whose interface impulses are not known yet: `out` = J_Γ v without them.
+    pub fn condense_in_focus(
         &mut self,
         problem: &RowProblem,
         moving: bool,
-        r_lambda: &[f64],
-        v: &mut [f64],
-        lambda: &mut [f64],
+        r: &[f64],
+        lambda: &[f64],
+        out: &mut [f64],
     ) {
-        let mut x = std::mem::take(&mut self.focus.local);
-        let mut rows = std::mem::take(&mut self.focus.rows);
-        if let Some(plan) = self.plan.as_deref() {
-            let from = moving.then_some(&self.focus.still[..]);
-            self.fill_branch(plan, problem, from, (r_lambda, lambda), (&mut x, &mut rows));
-            self.factor.forward_in(&self.focus.branch, &mut x);
-            self.factor.backward_in(&self.focus.branch, &mut x);
-            self.read_branch(plan, problem, r_lambda, (v, lambda), (&x, &mut rows));
+        let mut focus = std::mem::take(&mut self.focus);
+        for (k, &row) in focus.list.iter().enumerate() {
+            (focus.r[row as usize], focus.lambda[row as usize]) = (r[k], lambda[k]);
         }
-        (self.focus.local, self.focus.rows) = (x, rows);
-    }
-
-    fn fill_branch(
-        &self,
-        plan: &Plan,
-        problem: &RowProblem,
-        from: Option<&[f64]>,
-        (r_lambda, lambda): (&[f64], &[f64]),
-        (x, rows): (&mut [f64], &mut [f64]),
-    ) {
-        let focus = &self.focus;
-        for range in &focus.locals {
-            match from {
-                Some(still) => x[range.clone()].copy_from_slice(&still[range.clone()]),
-                None => x[range.clone()].fill(0.0),
+        if let Some(plan) = self.plan.as_deref() {
+            self.fill_branch(plan, problem, moving, &mut focus);
+            self.factor.forward_in(&focus.branch, &mut focus.local);
+            if let Some(x) = self.factor.interface_of(&focus.local) {
+                out.iter_mut().zip(x).for_each(|(out, x)| *out = -x);
             }
         }
-        for block in &focus.blocks {
+        self.focus = focus;
+    }
+
+    /// The second half, with the interface impulses; λ of the tight rows stays as it is.
+    pub fn expand_in_focus(&mut self, problem: &RowProblem, interface: &[f64], lambda: &mut [f64]) {
+        let mut focus = std::mem::take(&mut self.focus);
+        if let Some(plan) = self.plan.as_deref() {
+            focus.unknown.clear();
+            focus.unknown.extend(interface.iter().map(|l| -l));
+            self.factor.backward_in(&focus.branch, &mut focus.local, &focus.unknown);
+            self.read_branch(plan, problem, &mut focus);
+        }
+        for (lambda, &row) in lambda.iter_mut().zip(&focus.list) {
+            *lambda = focus.lambda[row as usize];
+        }
+        self.focus = focus;
+    }
+
+    fn fill_branch(&self, plan: &Plan, problem: &RowProblem, moving: bool, focus: &mut Focus) {
+        let Focus { mask, blocks, groups, multipliers, locals, still, local: x, r, lambda, rows, .. } = focus;
+        for range in locals {
+            match moving {
+                true => x[range.clone()].copy_from_slice(&still[range.clone()]),
+                false => x[range.clone()].fill(0.0),
+            }
+        }
+        for block in blocks {
             let width = 6 * block.bodies as usize;
             for row in (block.row..block.row + block.rows).map(|row| row as usize) {
-                if focus.mask[row] && !self.is_free(row) && lambda[row] != 0.0 {
+                if mask[row] && !self.is_free(row) && lambda[row] != 0.0 {
                     let at = block.entry as usize + (row - block.row as usize) * width;
                     let (j, bodies) = (&problem.jacobian[at..at + width], problem.bodies_of(block));
                     add_scaled(j, bodies, lambda[row], x, |body| plan.body_at[body as usize] as usize);
                 }
             }
         }
-        for &(row, at) in &focus.multipliers {
-            x[at as usize] = if self.is_free(row as usize) { r_lambda[row as usize] } else { 0.0 };
+        for &mut (row, at) in multipliers {
+            x[at as usize] = if self.is_free(row as usize) { r[row as usize] } else { 0.0 };
         }
-        for group in &focus.groups {
+        for group in groups {
             let scaled = &mut rows[..group.rows as usize];
             for (y, row) in scaled.iter_mut().zip(group.row as usize..) {
-                let free = focus.mask[row] && self.is_free(row);
-                *y = if free { r_lambda[row] * self.weight[row] } else { 0.0 };
+                let free = mask[row] && self.is_free(row);
+                *y = if free { r[row] * self.weight[row] } else { 0.0 };
             }
             for_each_six(problem, group, |body, six| {
                 let at = plan.body_at[body] as usize;
@@ -211,33 +249,31 @@ impl<E: Executor> Mixed<E> {
         }
     }
 
-    fn read_branch(
-        &self,
-        plan: &Plan,
-        problem: &RowProblem,
-        r_lambda: &[f64],
-        (v, lambda): (&mut [f64], &mut [f64]),
-        (x, rows): (&[f64], &mut [f64]),
-    ) {
-        for &body in &self.focus.bodies {
+    fn read_branch(&self, plan: &Plan, problem: &RowProblem, focus: &mut Focus) {
+        let Focus { groups, multipliers, bodies, local: x, r, lambda, v, rows, .. } = focus;
+        for &mut body in bodies {
             let (at, to) = (plan.body_at[body as usize] as usize, 6 * body as usize);
             v[to..to + 6].copy_from_slice(&x[at..at + 6]);
         }
-        for &(row, at) in &self.focus.multipliers {
+        for &mut (row, at) in multipliers {
             if self.is_free(row as usize) {
                 lambda[row as usize] = -x[at as usize];
             }
         }
-        for group in &self.focus.groups {
-            self.recover(problem, group, r_lambda, v, lambda, rows);
+        for group in groups {
+            self.recover(problem, group, r, v, lambda, rows);
         }
     }
 
-    /// w = J v + C λ + d of the rows in focus.
-    pub fn slack_in_focus(&self, problem: &RowProblem, v: &[f64], lambda: &[f64], w: &mut [f64]) {
-        for block in &self.focus.blocks {
-            let rows = block.row as usize..(block.row + block.rows) as usize;
-            problem.slack_of(block, v, lambda, &mut w[rows]);
+    /// J v of the rows in focus, with the velocities of the last solve there.
+    pub fn velocity_in_focus(&self, problem: &RowProblem, out: &mut [f64]) {
+        let focus = &self.focus;
+        let mut k = 0;
+        for block in &focus.blocks {
+            for row in (0..block.rows).filter(|row| focus.mask[(block.row + row) as usize]) {
+                out[k] = problem.velocity_of(block, row, &focus.v);
+                k += 1;
+            }
         }
     }
 }

@@ -100,6 +100,11 @@ impl<E: Executor> Mixed<E> {
         &self.executor
     }
 
+    /// Had the last factorization rows that were not free?
+    pub fn any_tight(&self) -> bool {
+        self.any_tight
+    }
+
     /// Is it worth while to share what can be done at once?
     pub fn is_shared(&self) -> bool {
         self.options.parts > 1

@@ -1,0 +1,286 @@
+//! Solves of a cut system that stay near some of its rows.
+//!
+//! Every partition goes through what lies away from its rows in focus once; from then on a solve is a substitution in its branch (see
+//! [`MixedSystem::focus_on`]), the interface, and back. A partition without such rows keeps its response and its reading. Impulses of tight
+//! rows between partitions are known: they act through the responses, S_Γ λ_T, and come to the partitions together with those of the
+//! free ones.
+
+use super::Substructured;
+use crate::coupling::cut::GLUE;
+use crate::coupling::executor::Executor;
+use crate::coupling::member::Member;
+use crate::solver::ipm::Chunk;
+use crate::solver::linear;
+use crate::solver::system::Pass;
+use crate::solver::{Label, RowProblem};
+
+#[cfg(doc)]
+use crate::solver::mixed::MixedSystem;
+
+/// The rows of a partition that are in focus.
+#[derive(Clone, Debug, Default)]
+pub(in crate::coupling) struct Near {
+    mask: Vec<bool>,
+    /// Their numbers among all rows in focus.
+    numbers: Vec<u32>,
+    labels: Vec<Label>,
+    shift: Vec<f64>,
+    r: Vec<f64>,
+    lambda: Vec<f64>,
+    jv: Vec<f64>,
+}
+
+impl Near {
+    /// Takes its part of what is asked.
+    fn take(&mut self, asked: &linear::Near<'_>) {
+        for (k, number) in self.numbers.iter().map(|number| *number as usize).enumerate() {
+            self.labels[k] = asked.labels[number];
+            self.shift[k] = asked.shift[number];
+            self.r[k] = asked.r[number];
+            self.lambda[k] = asked.lambda[number];
+        }
+    }
+}
+
+/// The rows between partitions that are in focus, and the focus itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Between {
+    /// Rows of the whole problem; empty if there is no focus.
+    mask: Vec<bool>,
+    /// Their places in the interface and numbers among all rows in focus.
+    rows: Vec<(u32, u32)>,
+}
+
+impl Between {
+    /// Forgets the focus: the cut is another.
+    pub(super) fn clear(&mut self) {
+        self.mask.clear();
+    }
+}
+
+impl Member {
+    /// Takes its rows in focus; `numbers` has the number of each row of the whole among them.
+    fn take_focus(&mut self, rows: &[bool], numbers: &[u32]) {
+        let near = &mut self.near;
+        near.mask.resize(self.part.rows.len(), false);
+        self.part.row_runs.take(rows, &mut near.mask);
+        near.numbers.clear();
+        let own = self.part.rows.iter().filter(|&&row| rows[row as usize]);
+        near.numbers.extend(own.map(|&row| numbers[row as usize]));
+        near.labels.resize(near.numbers.len(), Label::Free);
+        for buffer in [&mut near.shift, &mut near.r, &mut near.lambda, &mut near.jv] {
+            buffer.resize(near.numbers.len(), 0.0);
+        }
+    }
+
+    /// Factors for an index set of the whole and goes through everything away from its rows in focus.
+    fn draw_near(&mut self, labels: &[Label], diagonal: Option<&[f64]>) {
+        self.factor(labels, diagonal);
+        self.mixed.focus_on(&self.problem, &self.near.mask);
+        self.mixed.settle_the_rest(&self.problem);
+    }
+
+    /// The first half of a solve near its rows in focus.
+    fn begin_near(&mut self, asked: &linear::Near<'_>) {
+        self.near.take(asked);
+        let changed = self.mixed.factor_in_focus(&self.problem, &self.near.labels, &self.near.shift);
+        self.respond(changed);
+        let Self { mixed, problem, near, reading, .. } = self;
+        mixed.condense_in_focus(problem, asked.moving, &near.r, &near.lambda, reading);
+        self.posted.reading.post(&self.reading);
+    }
+
+    /// The second half, with the impulses of the interface.
+    fn end_near(&mut self, between: &[f64]) {
+        self.take_seam(between);
+        let Self { mixed, problem, near, seam_lambda, .. } = self;
+        mixed.expand_in_focus(problem, seam_lambda, &mut near.lambda);
+        mixed.velocity_in_focus(problem, &mut near.jv);
+        self.posted.near_lambda.post(&near.lambda);
+        self.posted.near_jv.post(&near.jv);
+    }
+
+    fn begin_step(&mut self, factor: bool, before: &Pass<'_>) {
+        before(&mut self.chunk);
+        let changed = factor && {
+            let Chunk { state, shift, .. } = &self.chunk;
+            self.mixed.factor_in_focus(&self.problem, state, shift)
+        };
+        self.respond(changed);
+        let Self { mixed, problem, chunk, reading, .. } = self;
+        chunk.x.fill(0.0);
+        mixed.condense_in_focus(problem, false, &chunk.rhs, &chunk.x, reading);
+        self.posted.reading.post(&self.reading);
+    }
+
+    fn end_step(&mut self, between: &[f64], after: &Pass<'_>) {
+        self.take_seam(between);
+        let Self { mixed, problem, chunk, seam_lambda, .. } = self;
+        mixed.expand_in_focus(problem, seam_lambda, &mut chunk.x);
+        mixed.velocity_in_focus(problem, &mut chunk.xv);
+        after(chunk);
+    }
+
+    fn take_seam(&mut self, between: &[f64]) {
+        for (to, &row) in self.seam_lambda.iter_mut().zip(&self.part.interface) {
+            *to = between[row as usize];
+        }
+    }
+
+    /// Calls `add(row of the interface, x)` for its response to impulses of the interface.
+    fn for_each_response(&self, impulse: &[f64], mut add: impl FnMut(usize, f64)) {
+        let (rows, schur) = (&self.part.interface, self.posted.schur.read());
+        for (column, l) in rows.iter().map(|&row| impulse[row as usize]).enumerate() {
+            if l != 0.0 {
+                let response = &schur[column * rows.len()..(column + 1) * rows.len()];
+                rows.iter().zip(response).for_each(|(&row, s)| add(row as usize, s * l));
+            }
+        }
+    }
+}
+
+impl<E: Executor> Substructured<E> {
+    pub(super) fn draw_near(
+        &mut self,
+        problem: &RowProblem,
+        rows: &[bool],
+        (labels, diagonal): (&[Label], Option<&[f64]>),
+    ) {
+        if self.near.mask != rows {
+            self.take_focus(rows);
+        }
+        self.executor.for_each(&mut self.members, |_, member| member.draw_near(labels, diagonal));
+        self.factor_between(problem, labels, diagonal);
+    }
+
+    fn take_focus(&mut self, rows: &[bool]) {
+        self.near.mask.clear();
+        self.near.mask.extend_from_slice(rows);
+        let mut next = 0;
+        let number = |&focused: &bool| {
+            next += u32::from(focused);
+            next - u32::from(focused)
+        };
+        let numbers: Vec<u32> = rows.iter().map(number).collect();
+        self.members.iter_mut().for_each(|member| member.take_focus(rows, &numbers));
+        self.near.rows.clear();
+        for (i, &row) in (0..).zip(&self.cut.interface) {
+            if row != GLUE && rows[row as usize] {
+                self.near.rows.push((i, numbers[row as usize]));
+            }
+        }
+    }
+
+    pub(super) fn solve_between(&mut self, problem: &RowProblem, near: linear::Near<'_>) {
+        self.executor.for_each(&mut self.members, |_, member| member.begin_near(&near));
+        let index_set = |number: u32| (near.labels[number as usize], near.shift[number as usize]);
+        self.renew_near(problem, index_set);
+        self.lambda.fill(0.0);
+        for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
+            *r = if row == GLUE || !near.moving { 0.0 } else { -problem.d[row as usize] };
+        }
+        for &(i, number) in &self.near.rows {
+            let (i, number) = (i as usize, number as usize);
+            self.r[i] = near.r[number];
+            if near.labels[number] != Label::Free {
+                self.lambda[i] = near.lambda[number];
+            }
+        }
+        if !self.near.rows.is_empty() {
+            let (given, r) = (&self.lambda, &mut self.r);
+            self.members.iter().for_each(|member| member.for_each_response(given, |row, x| r[row] -= x));
+        }
+        self.solve_interface();
+        let between = &self.lambda;
+        self.executor.for_each(&mut self.members, |_, member| member.end_near(between));
+        for Member { near: own, posted, .. } in &self.members {
+            let (lambda, jv) = (posted.near_lambda.read(), posted.near_jv.read());
+            for (k, &number) in own.numbers.iter().enumerate() {
+                near.lambda[number as usize] = lambda[k];
+                near.jv[number as usize] = jv[k];
+            }
+        }
+        self.read_near(|number, lambda, jv| {
+            near.lambda[number as usize] = lambda;
+            near.jv[number as usize] = jv;
+        });
+    }
+
+    pub(super) fn list_chunks(&self, chunks: &mut Vec<Chunk>) {
+        chunks.resize_with(self.members.len() + 1, Chunk::default);
+        for (chunk, member) in chunks.iter_mut().zip(&self.members) {
+            chunk.shape_by_rows(member.near.numbers.iter().copied());
+        }
+        chunks[self.members.len()].shape_by_rows(self.near.rows.iter().map(|&(_, number)| number));
+    }
+
+    pub(super) fn step_near(
+        &mut self,
+        problem: &RowProblem,
+        chunks: &mut [Chunk],
+        factor: bool,
+        before: &Pass<'_>,
+        after: &Pass<'_>,
+    ) {
+        let Some((between, own)) = chunks.split_last_mut() else { return };
+        self.swap_chunks(own);
+        self.executor.for_each(&mut self.members, |_, member| member.begin_step(factor, before));
+        before(between);
+        if factor {
+            let mut rows = between.state.iter().zip(&between.shift);
+            self.renew_near(problem, |_| rows.next().map_or((Label::Lower, 0.0), |(l, d)| (*l, *d)));
+        }
+        self.lambda.fill(0.0);
+        self.r.fill(0.0);
+        for (&(i, _), rhs) in self.near.rows.iter().zip(&between.rhs) {
+            self.r[i as usize] = *rhs;
+        }
+        self.solve_interface();
+        let lambda = &self.lambda;
+        self.executor.for_each(&mut self.members, |_, member| member.end_step(lambda, after));
+        let mut k = 0;
+        self.read_near(|_, lambda, jv| {
+            (between.x[k], between.xv[k]) = (lambda, jv);
+            k += 1;
+        });
+        after(between);
+        self.swap_chunks(own);
+    }
+
+    /// (C+D)_Γ of the rows in focus, in their order; S_Γ is factored again if anything changed.
+    fn renew_near(&mut self, problem: &RowProblem, mut index_set: impl FnMut(u32) -> (Label, f64)) {
+        let mut changed = self.members.iter().any(|member| member.changed);
+        for &(i, number) in &self.near.rows {
+            let row = self.cut.interface[i as usize] as usize;
+            let new = match index_set(number) {
+                (Label::Free, d) => problem.compliance[row] + d,
+                _ => f64::INFINITY,
+            };
+            changed |= self.regular[i as usize].to_bits() != new.to_bits();
+            self.regular[i as usize] = new;
+        }
+        if changed {
+            self.factor_interface();
+        }
+    }
+
+    /// λ and J v of the rows between partitions that are in focus: the readings of the partitions, and their response to what the
+    /// interface has found.
+    fn read_near(&mut self, mut tell: impl FnMut(u32, f64, f64)) {
+        if self.near.rows.is_empty() {
+            return;
+        }
+        let (lambda, between) = (&self.lambda, &mut self.between);
+        between.clear();
+        between.resize(self.cut.interface.len(), 0.0);
+        for member in &self.members {
+            for (&row, x) in member.part.interface.iter().zip(member.posted.reading.read()) {
+                between[row as usize] += x;
+            }
+            member.for_each_response(lambda, |row, x| between[row] += x);
+        }
+        for &(i, number) in &self.near.rows {
+            tell(number, self.lambda[i as usize], self.between[i as usize]);
+        }
+    }
+}
