@@ -3,9 +3,9 @@
 //!
 //! `cargo bench --bench coupling [-- SCENE…]`
 //!
-//! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). The wall time on
-//! two real threads is printed beside it; on a busy machine it says little. What `auto` does is what its cost model chooses for two
-//! threads, whether that is the best or not: whole, whole with a shared elimination tree, or cut.
+//! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). Wall times on two real
+//! threads are printed beside it, median against median of runs taken in turns; on a busy machine they say little. What `auto` does is
+//! what its cost model chooses for two threads, whether that is the best or not: whole or cut.
 
 #[path = "support/critical.rs"]
 mod critical;
@@ -18,17 +18,16 @@ use std::time::Instant;
 use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
-use turnbuckle::coupling::executor::Executor;
+use turnbuckle::coupling::executor::{Executor, Serial};
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
+use turnbuckle::solver::condensed::Outline;
 use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
-use turnbuckle::solver::mixed::{Mixed, MixedOptions};
 use turnbuckle::solver::row_solver::Solver;
-use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, condensed, residual};
-use turnbuckle::systems::parallel::{Crew, Parallel};
-use turnbuckle::systems::partition::is_worth_sharing;
+use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, SolveStats, residual};
+use turnbuckle::systems::parallel::Crew;
 
 /// Scene, first step, steps between captures, captures, the paper's best speed-up. Captures are spread over the length of each
 /// scene: the first seconds of most are nothing but joints, on which the baseline needs one factorization.
@@ -43,16 +42,33 @@ const SCENES: [(&str, u64, u64, u64, f64); 8] = [
     ("bridge", 5, 40, 5, 0.0),
 ];
 
-/// Least wall time (ms) of a run, out of 60 ms of them or four.
-fn least_wall(mut f: impl FnMut()) -> f64 {
-    let (clock, mut least, mut count) = (Instant::now(), f64::INFINITY, 0);
-    while count < 4 || (clock.elapsed().as_millis() < 60 && count < 400) {
-        let start = Instant::now();
-        f();
-        least = least.min(1e3 * start.elapsed().as_secs_f64());
-        count += 1;
+/// Median wall times (ms) of two ways to the same answer, in turns of five runs each: at least 100 ms of both, or one turn. Those of
+/// the second are within `together`, after a run that wakes whoever helps.
+fn in_turns(
+    mut first: impl FnMut(),
+    mut second: impl FnMut() + Send,
+    together: impl Fn(&mut (dyn FnMut() + Send)),
+) -> [f64; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    let timed = |f: &mut dyn FnMut(), times: &mut Vec<f64>| {
+        for _ in 0..5 {
+            let start = Instant::now();
+            f();
+            times.push(1e3 * start.elapsed().as_secs_f64());
+        }
+    };
+    let clock = Instant::now();
+    while times[0].is_empty() || clock.elapsed().as_millis() < 200 {
+        timed(&mut first, &mut times[0]);
+        together(&mut || {
+            second();
+            timed(&mut second, &mut times[1]);
+        });
     }
-    least
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    })
 }
 
 fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
@@ -61,60 +77,34 @@ fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
     bisection::partition(&graph, parts)
 }
 
-/// What the cost model of `auto` chooses for two threads: one partition for the whole, and the parts of its elimination tree.
-fn own_choice(problem: &RowProblem) -> (Grouping, u32) {
-    let mut touched = vec![false; problem.bodies()];
-    for block in &problem.blocks {
-        let mut rows = block.row as usize..(block.row + block.rows) as usize;
-        if rows.any(|i| problem.lo[i].is_finite() || problem.hi[i].is_finite()) {
-            problem.bodies_of(block).iter().for_each(|&body| touched[body as usize] = true);
-        }
-    }
-    let touched = touched.into_iter().filter(|t| *t).count();
-    if condensed::pays(problem.rows(), problem.bodies(), touched) {
-        let shared = is_worth_sharing(problem.bodies(), problem.rows(), true);
-        return (Grouping::whole(problem.bodies()), if shared { 2 } else { 1 });
+/// What the cost model of `auto` chooses for two threads, as `systems::partition` asks it.
+fn own_choice(problem: &RowProblem) -> Grouping {
+    if cost::stays_whole(&Outline::of(problem, &mut Vec::new())) {
+        return Grouping::whole(problem.bodies());
     }
     let mut graph = body_graph(problem);
     graph.cap_weights(6);
-    (cost::choose(&graph, 2), 1)
+    cost::choose(&graph, problem.rows(), 2)
 }
 
-/// A solver as it was chosen, on an executor.
-enum Chosen<E: Executor + Default + Clone + std::fmt::Debug> {
-    Whole(Box<Solver<Mixed<E>>>),
-    Cut(Box<Solver<Substructured<E>>>),
+fn cut_solver<E: Executor + Default + Clone + std::fmt::Debug>(
+    grouping: &Grouping,
+) -> Solver<Substructured<E>> {
+    let mut solver = Solver::<Substructured<E>>::new(Method::Auto);
+    solver.linear_mut().set_grouping(grouping, Seam::Bodies);
+    solver
 }
 
-impl<E: Executor + Default + Clone + std::fmt::Debug> Chosen<E> {
-    fn new((grouping, parts): &(Grouping, u32)) -> Self {
-        if grouping.count < 2 {
-            let mut solver = Solver::new(Method::Auto);
-            solver.set_options(MixedOptions { parts: *parts, ..MixedOptions::default() });
-            return Self::Whole(Box::new(solver));
-        }
-        let mut solver = Solver::<Substructured<E>>::new(Method::Auto);
-        solver.linear_mut().set_grouping(grouping, Seam::Bodies);
-        Self::Cut(Box::new(solver))
-    }
-
-    fn executor(&self) -> &E {
-        match self {
-            Self::Whole(solver) => solver.linear().executor(),
-            Self::Cut(solver) => solver.linear().executor(),
-        }
-    }
-
-    fn solve(&mut self, problem: &RowProblem, solution: &mut Solution) {
-        fn run<L: LinearSystem>(solver: &mut Solver<L>, problem: &RowProblem, solution: &mut Solution) {
-            solver.set_pivoting_failed(false);
-            solver.solve(problem, solution);
-        }
-        match self {
-            Self::Whole(solver) => run(solver, problem, solution),
-            Self::Cut(solver) => run(solver, problem, solution),
-        }
-    }
+/// One solve from the index set of the step before.
+fn solve<L: LinearSystem>(
+    solver: &mut Solver<L>,
+    frame: &Frame,
+    warm: &Solution,
+    to: &mut Solution,
+) -> SolveStats {
+    solver.set_pivoting_failed(false);
+    to.clone_from(warm);
+    solver.solve(&frame.problem, to)
 }
 
 /// Monolithic block pivoting on A with a scalar sparse Cholesky, from the same index set; A is given. Milliseconds, whether
@@ -149,179 +139,206 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 struct Sums {
     frames: f64,
     solved: f64,
+    /// The baseline on all frames and on those it solves, its pivots, and what forming A takes it besides.
     base_all: f64,
-    base_pivots: f64,
-    factorizations: f64,
     base_solved: f64,
+    base_pivots: f64,
+    forming: f64,
+    /// One factorization of the whole, on one thread: core time, and how often it factors.
     whole: f64,
-    whole_solved: f64,
+    factorizations: f64,
+    /// The better cut into two or four parts: on one thread, its regions, what is in them, and the longer halves of it.
     flat1: f64,
-    flat2: f64,
-    flat2_solved: f64,
-    wall1: f64,
-    wall2: f64,
-    wall_own: f64,
-    wall_woken: f64,
-    own_cut: f64,
-    own_regions: usize,
-    worst_own: f64,
-    parts: f64,
+    regions: usize,
     parallel: f64,
     longest: f64,
-    regions: usize,
-    worst_v: f64,
-    unsettled: u32,
+    parts: f64,
     interface: u32,
+    unsettled: u32,
+    worst_v: f64,
+    /// As the cost model chooses, on two threads: critical path (on all frames and on those the baseline solves), wall time, and that of
+    /// the whole.
+    own: f64,
+    own_solved: f64,
+    own_cut: f64,
+    wall_own: f64,
+    wall_whole: f64,
+    worst_own: f64,
+    worst_wall: f64,
 }
 
-/// Whole and flat solves of one frame.
+/// Whole and cut solves of one frame.
 fn compare(frame: &Frame, pool: &rayon::ThreadPool, sums: &mut Sums) {
     let problem = &frame.problem;
     let warm = Solution { labels: frame.labels.clone(), ..Solution::default() };
     let (mut a, mut b) = (Solution::default(), Solution::default());
     let mut whole = RowSolver::new(Method::Auto);
-    let (mut whole_ok, mut factorizations) = (false, 0);
-    let tw = fastest(4, || {
-        whole.set_pivoting_failed(false);
-        a.clone_from(&warm);
-        let stats = whole.solve(problem, &mut a);
-        (whole_ok, factorizations) = (stats.converged, stats.factorizations);
-    });
-    let mut flat = Solver::<Substructured<Timed>>::new(Method::Auto);
-    let (mut flat_ok, mut tf, mut grouping) = (false, Trace::default(), Grouping::default());
+    let mut told = SolveStats::default();
+    let tw = fastest(4, || told = solve(&mut whole, frame, &warm, &mut a));
+    let (mut best, mut flat_ok) = (None::<(Trace, u32, u32)>, false);
     for parts in [2, 4] {
         let cut = cut_into(problem, parts);
-        let mut tried = Solver::<Substructured<Timed>>::new(Method::Auto);
-        tried.linear_mut().set_grouping(&cut, Seam::Bodies);
+        let mut tried = cut_solver::<Timed>(&cut);
         let (mut c, mut ok) = (Solution::default(), false);
-        let t = fastest(5, || {
-            tried.set_pivoting_failed(false);
-            c.clone_from(&warm);
-            ok = tried.solve(problem, &mut c).converged;
-        });
-        if std::env::var_os("PARTS").is_some() {
-            let own = tried.linear().cut();
-            for (k, part) in own.parts.iter().enumerate() {
-                let time: f64 = t.regions.iter().map(|r| r.get(k).copied().unwrap_or(0.0)).sum();
-                let folded: u32 = part
-                    .blocks
-                    .iter()
-                    .map(|&b| &problem.blocks[b as usize])
-                    .filter(|b| b.fold)
-                    .map(|b| b.rows)
-                    .sum();
-                println!(
-                    "      part {k} of {parts}: {} bodies, {} rows, {folded} of contacts, {} seam; {time:.2} ms of {:.2}",
-                    part.bodies.len(),
-                    part.rows.len(),
-                    part.interface.len(),
-                    t.elapsed
-                );
-            }
-        }
-        if tf.regions.is_empty() || t.on(2) < tf.on(2) {
-            (tf, flat, flat_ok, grouping, b) = (t, tried, ok, cut, c);
+        let t = fastest(5, || ok = solve(&mut tried, frame, &warm, &mut c).converged);
+        if best.as_ref().is_none_or(|(best, ..)| t.on(2) < best.on(2)) {
+            best = Some((t, cut.count, tried.linear().stats().interface_rows));
+            (flat_ok, b) = (ok, c);
         }
     }
-    sums.parts += f64::from(grouping.count);
-    let mut real = Solver::<Substructured<Parallel>>::new(Method::Auto);
-    real.linear_mut().set_grouping(&grouping, Seam::Bodies);
-    let t2 = pool.install(|| {
-        least_wall(|| {
-            real.set_pivoting_failed(false);
-            let mut c = warm.clone();
-            real.solve(problem, &mut c);
-        })
-    });
+    let (tf, parts, interface) = best.expect("two cuts were tried");
     let (base, solved, pivots) = baseline(frame);
-    sums.base_pivots += f64::from(pivots);
-    sums.factorizations += f64::from(factorizations);
+    let clock = Instant::now();
+    std::hint::black_box(problem.to_matrix());
+    sums.forming += 1e3 * clock.elapsed().as_secs_f64();
+    let choice = own_choice(problem);
+    // Where the whole is chosen, the two are the same.
+    let (mut two, mut wall) = (tw.elapsed, None);
+    if choice.count > 1 {
+        let mut own = cut_solver::<Timed>(&choice);
+        two = fastest(5, || {
+            solve(&mut own, frame, &warm, &mut a);
+        })
+        .on(2);
+        let mut own = cut_solver::<Crew>(&choice);
+        wall = Some(pool.install(|| {
+            let crew = own.linear().executor().share();
+            let (mut c, mut d) = (Solution::default(), Solution::default());
+            in_turns(
+                || {
+                    solve(&mut whole, frame, &warm, &mut c);
+                },
+                || {
+                    solve(&mut own, frame, &warm, &mut d);
+                },
+                |work| crew.together(2, work),
+            )
+        }));
+    }
+    let [wall_whole, wall_own] = wall.unwrap_or([tw.elapsed; 2]);
     sums.frames += 1.0;
-    sums.unsettled += u32::from(!flat_ok);
     sums.base_all += base;
+    sums.base_pivots += f64::from(pivots);
     sums.whole += tw.elapsed;
+    sums.factorizations += f64::from(told.factorizations);
     sums.flat1 += tf.elapsed;
+    sums.regions += tf.regions.len();
     sums.parallel += tf.parallel();
     sums.longest += tf.regions.iter().map(|r| makespan(r, 2)).sum::<f64>();
-    sums.regions += tf.regions.len();
-    let choice = own_choice(problem);
-    let mut own = Chosen::<Timed>::new(&choice);
-    let to = fastest(5, || {
-        a.clone_from(&warm);
-        own.solve(problem, &mut a);
-    });
-    let two = to.on(2);
-    sums.flat2 += two;
-    sums.own_cut += f64::from(u8::from(choice.0.count > 1));
-    sums.own_regions += to.regions.len();
+    sums.parts += f64::from(parts);
+    sums.interface = sums.interface.max(interface);
+    sums.unsettled += u32::from(!flat_ok);
+    sums.own += two;
+    sums.own_cut += f64::from(u8::from(choice.count > 1));
+    sums.wall_own += wall_own;
+    sums.wall_whole += wall_whole;
     sums.worst_own = sums.worst_own.max(two / tw.elapsed);
-    let mut own = Chosen::<Crew>::new(&choice);
-    let (awake, woken) = pool.install(|| {
-        own.solve(problem, &mut warm.clone());
-        let crew = own.executor().share();
-        let hands = if choice.0.count > 1 || choice.1 > 1 { 2 } else { 1 };
-        let mut c = Solution::default();
-        let woken = least_wall(|| {
-            c.clone_from(&warm);
-            crew.together(hands, || own.solve(problem, &mut c));
-        });
-        // As within a step, whose solves find the helpers awake.
-        let awake = crew.together(hands, || {
-            least_wall(|| {
-                c.clone_from(&warm);
-                crew.together(hands, || own.solve(problem, &mut c));
-            })
-        });
-        (awake, woken)
-    });
-    sums.wall_own += awake;
-    sums.wall_woken += woken;
-    sums.wall1 += least_wall(|| {
-        whole.set_pivoting_failed(false);
-        a.clone_from(&warm);
-        whole.solve(problem, &mut a);
-    });
-    sums.wall2 += t2;
-    sums.interface = sums.interface.max(flat.linear().stats().interface_rows);
+    sums.worst_wall = sums.worst_wall.max(wall_own / wall_whole);
     if solved {
         sums.solved += 1.0;
         sums.base_solved += base;
-        sums.whole_solved += tw.elapsed;
-        sums.flat2_solved += two;
+        sums.own_solved += two;
     }
-    if whole_ok && flat_ok {
+    if told.converged && flat_ok {
         sums.worst_v = sums.worst_v.max(distance(&a.v, &b.v));
     }
 }
 
-fn scaling(name: &str, problem: &RowProblem) {
-    println!("\n{name}: {} bodies, {} rows", problem.bodies(), problem.rows());
-    let mut whole = RowSolver::new(Method::Auto);
-    let mut solution = Solution::default();
-    let tw = fastest(4, || {
-        solution = Solution::default();
-        whole.solve(problem, &mut solution);
-    });
-    println!("  whole, 1 thread: {:.2} ms", tw.elapsed);
-    for parts in [2, 4, 8, 16] {
-        let mut flat = Solver::<Substructured<Timed>>::new(Method::Auto);
-        flat.linear_mut().set_grouping(&cut_into(problem, parts), Seam::Bodies);
-        let t = fastest(4, || {
-            let mut solution = Solution::default();
-            flat.solve(problem, &mut solution);
-        });
-        let serial = 1.0 - t.parallel() / t.elapsed;
+impl Sums {
+    fn print(&self, name: &str, rows: usize, paper: f64) {
+        let n = self.frames;
         println!(
-            "  {parts:2} parts, {:3} interface rows: 1 thread {:.2} ms, serial share {:.0} %, 1→2 {:.2}×, \
-             against the whole on 2/8/16 threads {:.2}× {:.2}× {:.2}×",
-            flat.linear().stats().interface_rows,
-            t.elapsed,
-            100.0 * serial,
-            t.elapsed / t.on(2),
-            tw.elapsed / t.on(2),
-            tw.elapsed / t.on(8),
-            tw.elapsed / t.on(16),
+            "{name:14} rows {rows:5} frames {n:.0}: baseline {:.2} (solves {:.0} %; forming A, {:.2}, not counted), whole {:.3}; `auto` on two threads \
+             {:.3}: {:.0}× the baseline on all frames, {:.0}× on those it solves (paper {paper}×)",
+            self.base_all / n,
+            100.0 * self.solved / n,
+            self.forming / n,
+            self.whole / n,
+            self.own / n,
+            self.base_all / self.own,
+            self.base_solved / self.own_solved.max(1e-9),
         );
+        println!(
+            "    `auto` against the whole, two threads (cut in {:.0} of {n:.0} frames, {:.1} µs a region): critical path {:.2}×, worst frame {:.2}×; \
+             wall {:.3} against {:.3}: {:.2}×, worst frame {:.2}×",
+            self.own_cut,
+            1e3 * wake(),
+            self.whole / self.own,
+            1.0 / self.worst_own,
+            self.wall_own / n,
+            self.wall_whole / n,
+            self.wall_whole / self.wall_own,
+            1.0 / self.worst_wall,
+        );
+        println!(
+            "    cut in {:.1} on one thread {:.3}, interface {} rows at most, {:.0} % in {:.0} parallel regions, whose longer halves are {:.0} %; \
+             unsettled {}, v off {:.1e}",
+            self.parts / n,
+            self.flat1 / n,
+            self.interface,
+            100.0 * self.parallel / self.flat1,
+            self.regions as f64 / n,
+            100.0 * self.longest / self.flat1,
+            self.unsettled,
+            self.worst_v,
+        );
+        println!(
+            "    the baseline factors {:.1} times a frame, {:.2} ms each with its solve; ours {:.1} times, {:.3} ms each with all else",
+            self.base_pivots / n,
+            self.base_all / self.base_pivots.max(1.0),
+            self.factorizations / n,
+            self.whole / self.factorizations.max(1.0),
+        );
+    }
+}
+
+/// Strong scaling of one problem: from an answer's index set as within a run, and cold.
+fn scaling(name: &str, problem: &RowProblem, pool: &rayon::ThreadPool) {
+    println!("\n{name}: {} bodies, {} rows", problem.bodies(), problem.rows());
+    let mut answer = Solution::default();
+    RowSolver::new(Method::Auto).solve(problem, &mut answer);
+    for (start, labels) in [("warm", answer.labels), ("cold", Vec::new())] {
+        let frame = Frame { problem: problem.clone(), labels, hints: Vec::new() };
+        let warm = Solution { labels: frame.labels.clone(), ..Solution::default() };
+        let (mut whole, mut to) = (RowSolver::new(Method::Auto), Solution::default());
+        let tw = fastest(4, || {
+            solve(&mut whole, &frame, &warm, &mut to);
+        });
+        println!("  {start}: whole, 1 thread: {:.2} ms", tw.elapsed);
+        for parts in [2, 4, 8, 16] {
+            let grouping = cut_into(problem, parts);
+            let mut flat = cut_solver::<Timed>(&grouping);
+            let t = fastest(4, || {
+                solve(&mut flat, &frame, &warm, &mut to);
+            });
+            let mut real = cut_solver::<Crew>(&grouping);
+            let [wall1, wall2] = pool.install(|| {
+                let crew = real.linear().executor().share();
+                let mut alone = cut_solver::<Serial>(&grouping);
+                let (mut c, mut d) = (Solution::default(), Solution::default());
+                in_turns(
+                    || {
+                        solve(&mut alone, &frame, &warm, &mut c);
+                    },
+                    || {
+                        solve(&mut real, &frame, &warm, &mut d);
+                    },
+                    |work| crew.together(2, work),
+                )
+            });
+            println!(
+                "  {parts:2} parts, {:4} interface rows: 1 thread {:.2} ms, serial share {:.0} %, 1→2 {:.2}× (wall {:.2}×), \
+                 against the whole on 2/8/16 threads {:.2}× {:.2}× {:.2}×",
+                flat.linear().stats().interface_rows,
+                t.elapsed,
+                100.0 * (1.0 - t.parallel() / t.elapsed),
+                t.elapsed / t.on(2),
+                wall1 / wall2,
+                tw.elapsed / t.on(2),
+                tw.elapsed / t.on(8),
+                tw.elapsed / t.on(16),
+            );
+        }
     }
 }
 
@@ -329,9 +346,7 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let asked = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
-    println!(
-        "times in ms per solve; ×: against the baseline on the frames it solves (on all frames) and against the whole"
-    );
+    println!("times in ms per solve");
     for (name, first, every, count, paper) in SCENES {
         if !asked(name) {
             continue;
@@ -341,59 +356,14 @@ fn main() {
             println!("{name}: cannot be loaded");
             continue;
         }
-        let mut s = Sums::default();
-        frames.iter().for_each(|frame| compare(frame, &pool, &mut s));
-        let n = s.frames;
-        println!(
-            "{name:14} rows {:5} frames {n:.0}: baseline {:.1} (solves {:.0} %), whole {:.2}, cut in {:.1}: {:.2} on one thread, \
-             {:.2} on two (wall: whole {:.2}, cut on two threads {:.2}), interface {}; {:.0}× ({:.0}×; paper {paper}×), {:.2}× whole; unsettled {}, v off {:.1e}",
-            frames[0].problem.rows(),
-            s.base_all / n,
-            100.0 * s.solved / n,
-            s.whole / n,
-            s.parts / n,
-            s.flat1 / n,
-            s.flat2 / n,
-            s.wall1 / n,
-            s.wall2 / n,
-            s.interface,
-            s.base_solved / s.flat2_solved.max(1e-9),
-            s.base_all / s.flat2,
-            s.whole / s.flat2,
-            s.unsettled,
-            s.worst_v,
-        );
-        println!(
-            "    `auto` by its own choice (cut in {:.0} of {n:.0} frames, {:.0} regions of {:.1} µs a solve): {:.2} on two threads, {:.2}× whole, worst frame {:.2}×; \
-             wall {:.2}, {:.2}× the whole's with a helper awake as within a step, {:.2}× with one woken for each solve",
-            s.own_cut,
-            s.own_regions as f64 / n,
-            1e3 * wake(),
-            s.flat2 / n,
-            s.whole / s.flat2,
-            1.0 / s.worst_own,
-            s.wall_own / n,
-            s.wall1 / s.wall_own,
-            s.wall1 / s.wall_woken,
-        );
-        println!(
-            "    the baseline factors {:.1} times a frame, {:.2} ms each with its solve; ours {:.1} times, {:.2} ms each with all else",
-            s.base_pivots / n,
-            s.base_all / s.base_pivots.max(1.0),
-            s.factorizations / n,
-            s.whole / s.factorizations.max(1.0),
-        );
-        println!(
-            "    on one thread {:.0} % of a cut solve is in parallel regions ({:.0} of them), whose longer halves are {:.0} % of it",
-            100.0 * s.parallel / s.flat1,
-            s.regions as f64 / n,
-            100.0 * s.longest / s.flat1,
-        );
+        let mut sums = Sums::default();
+        frames.iter().for_each(|frame| compare(frame, &pool, &mut sums));
+        sums.print(name, frames[0].problem.rows(), paper);
     }
     if asked("scaling") {
         for frame in capture("bridge", &[("planks", 512.0)], 3, 1, 1) {
-            scaling("bridge × 4", &frame.problem);
+            scaling("bridge × 4", &frame.problem, &pool);
         }
-        scaling("net × 4", &turnbuckle::solver::generate::net(24, 100, 8000.0, 1e-9));
+        scaling("net × 4", &turnbuckle::solver::generate::net(24, 100, 8000.0, 1e-9), &pool);
     }
 }
