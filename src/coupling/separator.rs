@@ -6,7 +6,6 @@
 //! the partitions themselves: the separators of a nested dissection, one level up.
 
 use super::cut::Part;
-use super::executor::Serial;
 use super::member::Member;
 use crate::linalg::kernels::{Numbers, Varying};
 use crate::linalg::multifrontal::{Assemble, FrontMut};
@@ -130,7 +129,7 @@ impl Separator {
         let Self { factor, nodes, pivots, begin, entries, .. } = self;
         factor.touch_all();
         let seams = Seams { members, regular, nodes, pivots, begin, entries };
-        factor.factor(&Serial, &seams, Numbers::default());
+        factor.factor(&seams, Numbers::default());
     }
 
     /// Solves in place; rows that take no part come out as zero.
@@ -144,7 +143,7 @@ impl Separator {
                 }
             }
         }
-        self.factor.solve(&Serial, &mut self.x);
+        self.factor.solve(&mut self.x);
         for node in &self.nodes {
             for r in 0..node.rows as usize {
                 let row = node.row as usize + r;

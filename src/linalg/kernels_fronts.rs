@@ -126,24 +126,6 @@ impl Varying {
         }
     }
 
-    /// What varies in a range of fronts, which are counted from its first one on.
-    ///
-    /// # Panics
-    /// If the range is not there.
-    pub(super) fn within(&self, fronts: std::ops::Range<usize>) -> Self {
-        let (first, end) = (self.start[fronts.start], self.start[fronts.end]);
-        let start = &self.start[fronts.start..=fronts.end];
-        Self {
-            start: start.iter().map(|s| (s.0 - first.0, s.1 - first.1)).collect(),
-            diagonal: self.diagonal[first.0 as usize..end.0 as usize].to_vec(),
-            groups: self.groups[first.1 as usize..end.1 as usize].to_vec(),
-            places: self.places.clone(),
-            shapes: self.shapes[fronts].to_vec(),
-            rows: self.rows,
-            numbers: self.numbers,
-        }
-    }
-
     /// Asks for the compliances of a front that will be factored soon.
     #[inline(always)]
     pub(super) fn fetch(&self, front: usize, regular: &[f64]) {

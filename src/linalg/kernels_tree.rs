@@ -116,40 +116,6 @@ pub enum Written {
     InPanel(usize, usize),
 }
 
-/// Fronts of a part of a plan, and where its storage is.
-#[derive(Clone, Debug, Default)]
-pub struct Extent {
-    /// Fronts.
-    pub fronts: Range<usize>,
-    /// Panels.
-    pub panels: Range<usize>,
-    /// Update matrices.
-    pub updates: Range<usize>,
-    /// Local vectors.
-    pub locals: Range<usize>,
-    /// Fixed entries beside panels, and signs that are kept: where fronts are factored.
-    pub fixed: Range<usize>,
-    /// Signs.
-    pub signs: Range<usize>,
-}
-
-impl Extent {
-    fn of(plan: &Symbolic, fronts: Range<usize>) -> Self {
-        let at = |f: usize| match plan.fronts.get(f) {
-            Some(front) => (front.panel, front.update, front.local),
-            None => (plan.panels, plan.updates, plan.locals),
-        };
-        let (begin, end) = (at(fronts.start), at(fronts.end));
-        Self {
-            fronts,
-            panels: begin.0..end.0,
-            updates: begin.1..end.1,
-            locals: begin.2..end.2,
-            ..Self::default()
-        }
-    }
-}
-
 /// The plan of factorization and substitution. Can only be made by [`Tree::new`], which checks it.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
@@ -178,7 +144,7 @@ impl Tree {
     /// If a front or a run leaves its storage, a parent comes before its child, runs are out of order, or what varies belongs to
     /// another plan.
     pub fn new(plan: &Symbolic, varying: Varying) -> Self {
-        let mut tree = Self::collect(plan, 0..plan.fronts.len(), |_| false);
+        let mut tree = Self::collect(plan, 0..plan.fronts.len());
         assert!(varying.shapes().eq(tree.steps.iter().map(Step::shape)), "two plans");
         tree.varying = varying;
         for step in &mut tree.steps {
@@ -251,90 +217,11 @@ impl Tree {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn part(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
-        Self::collect(plan, plan.turns.iter().map(|&f| f as usize).filter(|&f| wanted(f)), |_| false)
+        Self::collect(plan, (0..plan.fronts.len()).filter(|&f| wanted(f)))
     }
 
-    /// The wanted fronts behind all parts of a plan, and what passes between them and the wanted ones at the ends of parts.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new).
-    pub fn top(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
-        let top = plan.top();
-        let ends_part =
-            |f: usize| f < top && plan.fronts[f].parent != NONE && plan.fronts[f].parent as usize >= top;
-        let fronts = plan.turns.iter().map(|&f| f as usize);
-        Self::collect(plan, fronts.filter(|&f| wanted(f) && (f >= top || ends_part(f))), ends_part)
-    }
-
-    /// The wanted fronts of a part of a plan, for substitution in its own storage. What it passes to the top is left where it is.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new), and if the range is not a part.
-    pub fn within(plan: &Symbolic, part: Range<usize>, wanted: impl Fn(usize) -> bool) -> (Self, Extent) {
-        let extent = Extent::of(plan, part.clone());
-        let mut tree = Self::collect(plan, part.filter(|&f| wanted(f)), |_| false);
-        tree.rebase(&extent);
-        (tree, extent)
-    }
-
-    /// A part of a whole tree, for factorizations in its own storage. Its fronts are counted from its first one on.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new), and if the range is not a part.
-    pub fn factored_within(&self, plan: &Symbolic, part: Range<usize>) -> (Self, Extent) {
-        let (mut tree, mut extent) = Self::within(plan, part.clone(), |_| true);
-        let steps = &self.steps[part.clone()];
-        let ends = |of: fn(&Step) -> Option<(usize, usize)>| {
-            let begin = steps.iter().find_map(of).map_or(0, |(begin, _)| begin);
-            begin..steps.iter().rev().find_map(of).map_or(begin, |(begin, n)| begin + n)
-        };
-        extent.fixed = ends(|step| step.fixed().map(|at| (at, step.front_len())));
-        extent.signs = ends(|step| step.sign().map(|at| (at, step.border_at())));
-        (tree.fixed, tree.signs) = (extent.fixed.len(), extent.signs.len());
-        for (own, step) in tree.steps.iter_mut().zip(steps) {
-            own.fixed = step.fixed().map_or(NONE, |at| fours(at - extent.fixed.start));
-            own.sign = step.sign().map_or(NONE, |at| fours(at - extent.signs.start));
-        }
-        for child in &mut tree.children {
-            assert!(part.contains(&(*child as usize)), "a child of another part");
-            *child -= part.start as u32;
-        }
-        tree.varying = self.varying.within(part);
-        (tree, extent)
-    }
-
-    /// Counts storage from that of a part on; fronts whose parents are outside of it have none.
-    fn rebase(&mut self, extent: &Extent) {
-        for step in &mut self.steps {
-            let local = step.local();
-            assert!(
-                local >= extent.locals.start && local + step.ld() <= extent.locals.end,
-                "front of another part"
-            );
-            step.local = (local - extent.locals.start) as u32;
-            step.panel = fours(step.panel() - extent.panels.start);
-            step.update = fours(step.update() - extent.updates.start);
-            assert!(step.panel() + step.shape().panel_len() <= extent.panels.len(), "panel of another part");
-            assert!(
-                step.update() + step.shape().update_len() <= extent.updates.len(),
-                "update of another part"
-            );
-            if step.parent == NONE || step.parent() >= extent.locals.end {
-                (step.parent, step.straight, step.runs) = (NONE, NONE, (0, 0));
-            } else {
-                step.parent -= extent.locals.start as u32;
-            }
-        }
-        (self.panels, self.updates) = (extent.panels.len(), extent.updates.len());
-        self.locals = extent.locals.len();
-    }
-
-    /// The fronts of a list; of those that are `passing` only what goes to their parents.
-    fn collect(
-        plan: &Symbolic,
-        fronts: impl Iterator<Item = usize>,
-        passing: impl Fn(usize) -> bool,
-    ) -> Self {
+    /// The fronts of a list.
+    fn collect(plan: &Symbolic, fronts: impl Iterator<Item = usize>) -> Self {
         let mut tree = Self {
             panels: plan.panels,
             updates: plan.updates,
@@ -390,7 +277,7 @@ impl Tree {
             let first = tree.children.len();
             tree.children.extend_from_slice(children);
             tree.steps.push(Step {
-                pivots: if passing(f) { 0 } else { shape.pivots as u32 },
+                pivots: shape.pivots as u32,
                 border: shape.border as u32,
                 border_at: shape.border_at() as u32,
                 ld: shape.ld() as u32,

@@ -33,7 +33,6 @@ mod kernels_tree;
 mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
-pub mod parts;
 pub mod posted;
 mod separator;
 pub mod sparse_cholesky;

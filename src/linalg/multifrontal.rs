@@ -2,15 +2,10 @@
 //!
 //! Every front keeps its factor *and* its update matrix, so that a change in one place is carried up one path
 //! of the tree: fronts whose numbers and descendants did not change are not touched. Each front writes to its
-//! own storage only and reads its children's; the result does not depend on who computes it when. So the parts of a plan
-//! ([`Symbolic::parts`]) are given to an [`Executor`], each with its own ranges of the storage, and the top follows.
+//! own storage only and reads its children's.
 
 use super::aligned::Aligned;
-use super::executor::Executor;
-use super::kernels::{
-    self, AHEAD, Extent, Isa, Kernels, Numbers, Shape, Sides, Storage, Tree, Varying, Written,
-};
-use super::parts::MOST;
+use super::kernels::{self, AHEAD, Isa, Kernels, Numbers, Shape, Sides, Storage, Tree, Varying, Written};
 use super::symbolic::{NONE, Symbolic};
 use std::ops::Range;
 
@@ -42,21 +37,12 @@ impl FrontMut<'_> {
     }
 }
 
-/// Operations that are worth a region: some twenty microseconds of work. What another core has factored comes from its cache when the
-/// front above is assembled, and goes back when it is factored again; below that it costs more than is gained. A front costs some
-/// beside its arithmetic.
-const WORTH_A_REGION: u64 = 200_000;
-const FRONT: u64 = 1_500;
-
 /// Factor storage for a [`Symbolic`] plan.
 #[derive(Clone, Debug, Default)]
 pub struct Multifrontal {
     /// The plan.
     pub symbolic: Symbolic,
     tree: Tree,
-    /// The parts of the tree, and substitution in parts.
-    parts: Vec<Part>,
-    in_parts: InParts,
     isa: Isa,
     panels: Aligned,
     updates: Aligned,
@@ -67,15 +53,6 @@ pub struct Multifrontal {
     known: Vec<bool>,
     /// Parent and operations of each front.
     above: Vec<(u32, u64)>,
-    hand: Hand,
-}
-
-/// A part of the tree, on cache lines of its own: its batch grows front by front while another thread reads the next part's tree.
-#[derive(Clone, Debug, Default)]
-#[repr(align(128))]
-struct Part {
-    tree: Tree,
-    extent: Extent,
     hand: Hand,
 }
 
@@ -97,55 +74,10 @@ impl Hand {
     }
 }
 
-/// Some fronts of a plan for substitution: those of each part, and those behind all parts.
-#[derive(Clone, Debug, Default)]
-pub struct InParts {
-    parts: Vec<(Tree, Extent)>,
-    top: Tree,
-}
-
-impl InParts {
-    /// The wanted fronts of a plan.
-    pub fn new(plan: &Symbolic, wanted: impl Fn(usize) -> bool) -> Self {
-        let parts = plan.parts.iter().map(|part| Tree::within(plan, part.clone(), &wanted)).collect();
-        Self { parts, top: Tree::top(plan, wanted) }
-    }
-
-    /// Runs `f(tree, panels, local vectors)` on every part.
-    fn for_each<E: Executor>(
-        &self,
-        executor: &E,
-        panels: &[f64],
-        x: &mut [f64],
-        f: impl Fn(&Tree, &[f64], &mut [f64]) + Sync + Send,
-    ) {
-        let mut rest = x;
-        let mut items: [_; MOST] = std::array::from_fn(|_| None);
-        for (item, (tree, extent)) in items.iter_mut().zip(&self.parts) {
-            let own = take_front(&mut rest, extent.locals.len());
-            *item = Some((tree, &panels[extent.panels.clone()], own));
-        }
-        executor.for_each(&mut items[..self.parts.len()], |_, item| {
-            if let Some((tree, panels, x)) = item {
-                f(tree, panels, x);
-            }
-        });
-    }
-}
-
-/// The first numbers of a slice, which loses them.
-fn take_front<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
-    let (front, behind) = std::mem::take(rest).split_at_mut(n);
-    *rest = behind;
-    front
-}
-
 /// A stretch of fronts being factored, in its own storage.
 struct Stretch<'a> {
     isa: Isa,
     tree: &'a Tree,
-    /// Number of the first front in the plan.
-    first: usize,
     above: &'a [(u32, u64)],
     dirty: &'a mut [bool],
     known: &'a mut [bool],
@@ -173,7 +105,7 @@ impl Stretch<'_> {
                 self.hand.batch.push(f as u32);
             } else {
                 if far && f + AHEAD < end {
-                    assembler.fetch(self.first + f + AHEAD, self.tree.place_of(f + AHEAD).0.pivots);
+                    assembler.fetch(f + AHEAD, self.tree.place_of(f + AHEAD).0.pivots);
                     self.tree.fetch(f + AHEAD, self.panels, self.updates, numbers.regular);
                 }
                 wrong += self.place_fixed(f, assembler, numbers);
@@ -202,7 +134,7 @@ impl Stretch<'_> {
             Written::InWorkSpace => self.hand.scratch.split_at_mut(n),
         };
         panel.fill(0.0);
-        assembler.assemble(self.first + f, &mut FrontMut { shape, sign: &mut sign[..shape.pivots], panel });
+        assembler.assemble(f, &mut FrontMut { shape, sign: &mut sign[..shape.pivots], panel });
         self.hand.batch.push(f as u32);
         if !self.known[f] {
             wrong += self.factor_batch(numbers);
@@ -253,15 +185,6 @@ impl Multifrontal {
         self.tree = Tree::new(&symbolic, varying);
         self.fixed.grow(self.tree.fixed());
         self.sign.grow(self.tree.signs());
-        self.parts.resize_with(symbolic.parts.len(), Part::default);
-        for (part, fronts) in self.parts.iter_mut().zip(&symbolic.parts) {
-            (part.tree, part.extent) = self.tree.factored_within(&symbolic, fronts.clone());
-            part.hand.fit(fronts.len(), symbolic.scratch);
-        }
-        self.in_parts = match self.parts.is_empty() {
-            true => InParts::default(),
-            false => InParts::new(&symbolic, |_| true),
-        };
         self.symbolic = symbolic;
     }
 
@@ -278,117 +201,42 @@ impl Multifrontal {
     }
 
     /// Factors the touched fronts and their root paths. Returns fronts, operations and wrong signs.
-    pub fn factor<E: Executor, A: Assemble + Sync>(
-        &mut self,
-        executor: &E,
-        assembler: &A,
-        numbers: Numbers<'_>,
-    ) -> (usize, u64, u32) {
-        let (mut count, mut flops, mut wrong) = (0, 0, 0);
-        let mut begin = 0;
-        if self.touch_paths() {
-            self.factor_parts(executor, assembler, numbers);
-            for part in &self.parts {
-                (count, flops, wrong) =
-                    (count + part.hand.done.0, flops + part.hand.done.1, wrong + part.hand.done.2);
+    pub fn factor(&mut self, assembler: &impl Assemble, numbers: Numbers<'_>) -> (usize, u64, u32) {
+        for f in 0..self.above.len() {
+            let parent = self.above[f].0;
+            if self.dirty[f] && parent != NONE {
+                self.dirty[parent as usize] = true;
             }
-            begin = self.symbolic.top();
         }
-        let fronts = begin..self.above.len();
+        let fronts = 0..self.above.len();
         let Self { isa, tree, above, dirty, known, fixed, panels, updates, sign, hand, .. } = self;
         let mut stretch =
-            Stretch { isa: *isa, tree, first: 0, above, dirty, known, fixed, panels, updates, sign, hand };
+            Stretch { isa: *isa, tree, above, dirty, known, fixed, panels, updates, sign, hand };
         stretch.factor(fronts, assembler, numbers);
-        let top = hand.done;
-        (count + top.0, flops + top.1, wrong + top.2)
-    }
-
-    /// What is above a touched front is touched. Have two parts as much to do as a region is worth?
-    fn touch_paths(&mut self) -> bool {
-        let (mut busy, mut begin) = (0, 0);
-        let ends = self.parts.iter().map(|part| part.extent.fronts.end);
-        for (k, end) in ends.chain(std::iter::once(self.above.len())).enumerate() {
-            let mut work = 0;
-            for f in begin..end {
-                if self.dirty[f] {
-                    let (parent, operations) = self.above[f];
-                    work += operations + FRONT;
-                    if parent != NONE {
-                        self.dirty[parent as usize] = true;
-                    }
-                }
-            }
-            busy += u32::from(k < self.parts.len() && work >= WORTH_A_REGION);
-            begin = end;
-        }
-        busy >= 2
-    }
-
-    fn factor_parts<E: Executor, A: Assemble + Sync>(
-        &mut self,
-        executor: &E,
-        assembler: &A,
-        numbers: Numbers<'_>,
-    ) {
-        let Self { isa, above, dirty, known, fixed, panels, updates, sign, parts, .. } = self;
-        let (mut dirty, mut known) = (&mut dirty[..], &mut known[..]);
-        let (mut fixed, mut panels, mut updates) = (&mut fixed[..], &mut panels[..], &mut updates[..]);
-        let mut sign = &mut sign[..];
-        let mut items: [_; MOST] = std::array::from_fn(|_| None);
-        let count = parts.len();
-        for (item, Part { tree, extent, hand }) in items.iter_mut().zip(parts) {
-            let fronts = extent.fronts.len();
-            *item = Some(Stretch {
-                isa: *isa,
-                tree,
-                first: extent.fronts.start,
-                above: &above[extent.fronts.clone()],
-                dirty: take_front(&mut dirty, fronts),
-                known: take_front(&mut known, fronts),
-                fixed: take_front(&mut fixed, extent.fixed.len()),
-                panels: take_front(&mut panels, extent.panels.len()),
-                updates: take_front(&mut updates, extent.updates.len()),
-                sign: take_front(&mut sign, extent.signs.len()),
-                hand,
-            });
-        }
-        executor.for_each(&mut items[..count], |_, item| {
-            if let Some(stretch) = item {
-                stretch.factor(0..stretch.dirty.len(), assembler, numbers);
-            }
-        });
+        hand.done
     }
 
     /// Solves in place. `x` holds the local vectors of all fronts (`symbolic.locals` numbers): the right-hand side at
     /// the pivots, zero elsewhere; on return the solution at the pivots. Interface unknowns count as zero.
-    pub fn solve<E: Executor>(&self, executor: &E, x: &mut [f64]) {
-        if self.parts.is_empty() {
-            self.forward(x);
-            return self.backward(x, None);
-        }
-        self.forward_in_parts(executor, &self.in_parts, x);
-        kernels::backward_tree(self.isa, &self.in_parts.top, &self.panels, x);
-        let isa = self.isa;
-        self.in_parts.for_each(executor, &self.panels, x, |tree, panels, x| {
-            kernels::backward_tree(isa, tree, panels, x)
-        });
+    pub fn solve(&self, x: &mut [f64]) {
+        self.forward(x);
+        self.backward(x, None);
     }
 
     /// [`solve`](Self::solve) with right-hand sides r_v, r_λ and answers v, λ of a problem, in the local vectors `x`. Where these
     /// would come from memory, stretches are filled just before and read just after the fronts that meet them.
-    pub fn solve_sides<E: Executor>(
+    pub fn solve_sides(
         &self,
-        executor: &E,
         (sides, numbers): (&Sides, Numbers<'_>),
         (r_v, r_lambda): (&[f64], &[f64]),
         (v, lambda): (&mut [f64], &mut [f64]),
         x: &mut [f64],
     ) {
         let isa = self.isa;
-        let together = sides.met().filter(|_| self.tree.beyond_caches() && self.parts.is_empty());
+        let together = sides.met().filter(|_| self.tree.beyond_caches());
         let Some(met) = together else {
             kernels::fill_sides(isa, sides, numbers, r_v, r_lambda, x);
-            self.solve(executor, x);
+            self.solve(x);
             return kernels::read_sides(isa, sides, numbers, r_lambda, x, v, lambda);
         };
         let mut done = 0;
@@ -406,15 +254,6 @@ impl Multifrontal {
             kernels::read_stretches(isa, sides, k..k + 1, numbers, (r_lambda, x), (v, lambda));
             done = read as usize;
         }
-    }
-
-    /// Forward substitution in some fronts, part by part.
-    pub fn forward_in_parts<E: Executor>(&self, executor: &E, fronts: &InParts, x: &mut [f64]) {
-        let isa = self.isa;
-        fronts.for_each(executor, &self.panels, x, |tree, panels, x| {
-            kernels::forward_tree(isa, tree, panels, x)
-        });
-        kernels::forward_tree(isa, &fronts.top, &self.panels, x);
     }
 
     /// The first half of [`solve`](Self::solve). The local vector of the interface front ends as the right-hand side

@@ -6,8 +6,6 @@
 
 use super::graph::{BlockGraph, NodeKind};
 use super::kernels::Shape;
-use super::parts;
-use std::ops::Range;
 
 /// No front, no node.
 pub const NONE: u32 = u32::MAX;
@@ -72,10 +70,6 @@ pub struct Symbolic {
     pub locals: usize,
     /// Most work space of a front.
     pub scratch: usize,
-    /// Fronts of parts of the tree that do not know of each other, from the first front on; those behind them wait for all parts.
-    pub parts: Vec<Range<usize>>,
-    /// Fronts in the order they would have without parts: that in which parents hear of their children.
-    pub turns: Vec<u32>,
     runs: Vec<Run>,
     children: Vec<u32>,
     pivot_nodes: Vec<u32>,
@@ -90,7 +84,7 @@ impl Symbolic {
         &self.runs[front.runs.0 as usize..front.runs.1 as usize]
     }
 
-    /// The children of a front, by turns.
+    /// The children of a front, in their order.
     pub fn children(&self, front: &Front) -> &[u32] {
         &self.children[front.children.0 as usize..front.children.1 as usize]
     }
@@ -169,20 +163,9 @@ impl Symbolic {
 
     /// Plans the factorization of a graph in an order of its nodes without the interface.
     pub fn build(graph: &BlockGraph, order: &[u32], layout: Layout) -> Self {
-        Self::build_in_parts(graph, order, layout, 1)
-    }
-
-    /// [`build`](Self::build) with so many [`parts`](Self::parts) at most, if that pays and there is no interface. Every part's
-    /// storage is a range; the numbers are those of the whole to the last bit.
-    pub fn build_in_parts(graph: &BlockGraph, order: &[u32], layout: Layout, parts: usize) -> Self {
         let tree = Tree::build(graph, order);
         let merged = tree.merge(graph, order);
-        Builder { layout, graph, order, tree: &tree, merged: &merged }.build(parts)
-    }
-
-    /// The first front behind all parts.
-    pub fn top(&self) -> usize {
-        self.parts.last().map_or(0, |part| part.end)
+        Builder { layout, graph, order, tree: &tree, merged: &merged }.build()
     }
 }
 
@@ -310,64 +293,23 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn build(self, parts: usize) -> Symbolic {
+    fn build(self) -> Symbolic {
         let mut plan = Symbolic {
             node_front: vec![NONE; self.graph.nodes()],
             node_local: vec![0; self.graph.nodes()],
             rank: vec![NONE; self.graph.nodes()],
             ..Symbolic::default()
         };
-        let mut sequence = match self.layout {
+        let sequence = match self.layout {
             Layout::Subtrees => self.postorder(),
             Layout::Sequence => {
                 (0..self.order.len() as u32).filter(|&k| self.merged[k as usize] == k).collect()
             }
         };
-        if parts > 1 && !self.graph.kind.contains(&NodeKind::Interface) {
-            self.share_out(&mut plan, &mut sequence, parts);
-        }
         self.number(&mut plan, &sequence);
         self.borders(&mut plan, &sequence);
-        if plan.turns.is_empty() {
-            plan.turns.extend(0..plan.fronts.len() as u32);
-        }
         plan.link();
         plan
-    }
-
-    /// Brings the fronts of each part together, those of the top behind them.
-    fn share_out(&self, plan: &mut Symbolic, sequence: &mut Vec<u32>, parts: usize) {
-        let mut place = vec![NONE; self.order.len()];
-        for (f, &top) in sequence.iter().enumerate() {
-            place[top as usize] = f as u32;
-        }
-        let mut pivots = vec![0; sequence.len()];
-        for (k, &node) in self.order.iter().enumerate() {
-            pivots[place[self.merged[k] as usize] as usize] += self.graph.size[node as usize];
-        }
-        let border = |top: u32| {
-            self.tree.boundary(top as usize).iter().map(|&node| self.graph.size[node as usize]).sum::<u32>()
-        };
-        let work: Vec<f64> = sequence.iter().zip(&pivots).map(|(&top, &p)| cost(p, border(top))).collect();
-        let above = |top: u32| match self.tree.parent[top as usize] {
-            NONE => NONE,
-            parent => place[self.merged[parent as usize] as usize],
-        };
-        let parent: Vec<u32> = sequence.iter().map(|&top| above(top)).collect();
-        let Some(part) = parts::share_out(&work, &parent, parts) else { return };
-        let mut new: Vec<u32> = (0..sequence.len() as u32).collect();
-        new.sort_by_key(|&f| part[f as usize]);
-        plan.turns = vec![0; new.len()];
-        for (number, &f) in new.iter().enumerate() {
-            plan.turns[f as usize] = number as u32;
-        }
-        for own in new.chunk_by(|&a, &b| part[a as usize] == part[b as usize]) {
-            let begin = plan.top();
-            if part[own[0] as usize] != parts::TOP {
-                plan.parts.push(begin..begin + own.len());
-            }
-        }
-        *sequence = new.iter().map(|&f| sequence[f as usize]).collect();
     }
 
     /// Front tops (positions) in postorder.
@@ -581,7 +523,7 @@ impl Symbolic {
             self.locals += shape.ld();
             self.scratch = self.scratch.max(shape.scratch_len());
         }
-        for &f in &self.turns {
+        for f in 0..self.fronts.len() as u32 {
             let parent = self.fronts[f as usize].parent;
             if parent != NONE {
                 self.children[next[parent as usize] as usize] = f;

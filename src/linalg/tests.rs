@@ -1,7 +1,6 @@
 //! Kernels against plain arithmetic, orders against their rules, fronts against a dense factor.
 
 use super::dissection;
-use super::executor::Serial;
 use super::graph::{BlockGraph, NodeKind};
 use super::kernels::{self, Isa, Kernels, Numbers, Shape, Six, Varying};
 use super::multifrontal::{Assemble, FrontMut, Multifrontal};
@@ -301,7 +300,7 @@ fn fronts_give_the_dense_solution() {
             let dense = Dense::new(&graph, &plan, &mut random);
             let mut factor = Multifrontal::new(Kernels::Auto);
             factor.plan(plan.clone(), Varying::none(&plan));
-            assert_eq!(factor.factor(&Serial, &dense, Numbers::default()).2, 0);
+            assert_eq!(factor.factor(&dense, Numbers::default()).2, 0);
             let mut x = vec![0.0; plan.locals];
             let mut exact = vec![0.0; dense.start[nodes]];
             let at = |node: usize| {
@@ -320,7 +319,7 @@ fn fronts_give_the_dense_solution() {
                     x[at(node) + i] = row.iter().zip(&exact).map(|(a, b)| a * b).sum();
                 }
             }
-            factor.solve(&Serial, &mut x);
+            factor.solve(&mut x);
             for node in (0..nodes).filter(|&n| inside(n)) {
                 let n = graph.size[node] as usize;
                 // Diagonally strong matrices of at most 180 rows: ten digits are safe.
@@ -346,15 +345,15 @@ fn factors_in_eight_lanes_have_the_bits_of_four() {
             let mut factor = Multifrontal::with(isa);
             factor.plan(plan.clone(), Varying::none(&plan));
             // Twice: the second time update matrices hold old numbers, which must not matter.
-            factor.factor(&Serial, &dense, Numbers::default());
+            factor.factor(&dense, Numbers::default());
             factor.touch_all();
-            factor.factor(&Serial, &dense, Numbers::default());
+            factor.factor(&dense, Numbers::default());
             let mut x = vec![0.0; plan.locals];
             for node in (0..nodes).filter(|&node| graph.kind[node] != NodeKind::Interface) {
                 let front = &plan.fronts[plan.node_front[node] as usize];
                 x[front.local + plan.node_local[node] as usize] = rhs[node];
             }
-            factor.solve(&Serial, &mut x);
+            factor.solve(&mut x);
             bits(&x)
         };
         assert_eq!(run(wide), run(narrow), "round {round}");
@@ -375,7 +374,7 @@ fn fronts_agree_with_faers_dense_solution() {
         let dense = Dense::new(&graph, &plan, &mut random);
         let mut factor = Multifrontal::new(Kernels::Auto);
         factor.plan(plan.clone(), Varying::none(&plan));
-        assert_eq!(factor.factor(&Serial, &dense, Numbers::default()).2, 0);
+        assert_eq!(factor.factor(&dense, Numbers::default()).2, 0);
         let inside = |node: usize| graph.kind[node] != NodeKind::Interface;
         let rows: Vec<usize> = (0..nodes)
             .filter(|&node| inside(node))
@@ -400,7 +399,7 @@ fn fronts_agree_with_faers_dense_solution() {
                 k += 1;
             }
         }
-        factor.solve(&Serial, &mut x);
+        factor.solve(&mut x);
         for (k, &at) in places.iter().enumerate() {
             // Diagonally strong matrices of at most 150 rows: ten digits are safe for both.
             close(&[x[at]], &[expected[(k, 0)]], 1e-10);

@@ -6,16 +6,15 @@
 //!     M v − J_Fᵀ λ_F = r_v,    J_F v + (C+D)_F λ_F = r_λ
 //! ```
 //!
-//! [`Mixed`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
+//! [`MixedSystem`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
 use super::balance;
 use super::ipm::Chunk;
-use super::mixed::{Mixed, MixedOptions};
+use super::mixed::{MixedOptions, MixedSystem};
 use super::system::Pass;
 use super::{Label, RowProblem};
 use crate::linalg::Isa;
-use crate::linalg::executor::Executor;
 
 /// Velocities, impulses and slack velocities of an index set.
 pub struct Point<'a> {
@@ -210,12 +209,12 @@ pub trait LinearSystem {
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);
 }
 
-impl<E: Executor + Default> LinearSystem for Mixed<E> {
+impl LinearSystem for MixedSystem {
     fn set_options(&mut self, options: MixedOptions) {
-        *self = Mixed::new(options);
+        *self = MixedSystem::new(options);
     }
     fn load(&mut self, problem: &RowProblem) -> bool {
-        Mixed::load(self, problem)
+        MixedSystem::load(self, problem)
     }
     fn measure(
         &self,
@@ -224,7 +223,7 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
         point: &mut Point<'_>,
         scratch: &mut Scratch,
     ) -> (f64, f64) {
-        Mixed::measure(self, problem, index_set, point, scratch)
+        MixedSystem::measure(self, problem, index_set, point, scratch)
     }
     fn focus_on(
         &mut self,
@@ -232,8 +231,8 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
         rows: &[bool],
         (labels, diagonal): (&[Label], Option<&[f64]>),
     ) {
-        Mixed::factor(self, problem, labels, diagonal);
-        Mixed::focus_on(self, problem, rows);
+        MixedSystem::factor(self, problem, labels, diagonal);
+        MixedSystem::focus_on(self, problem, rows);
         self.settle_the_rest(problem);
     }
     fn solve_near(&mut self, problem: &RowProblem, near: Near<'_>) {
@@ -264,7 +263,7 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
         after(chunk);
     }
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>) {
-        Mixed::factor(self, problem, labels, diagonal);
+        MixedSystem::factor(self, problem, labels, diagonal);
     }
     fn solve(
         &mut self,
@@ -275,9 +274,9 @@ impl<E: Executor + Default> LinearSystem for Mixed<E> {
         lambda: &mut [f64],
         refinements: u32,
     ) {
-        Mixed::solve(self, problem, r_v, r_lambda, v, lambda, refinements);
+        MixedSystem::solve(self, problem, r_v, r_lambda, v, lambda, refinements);
     }
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
-        Mixed::solve_pivot(self, problem, v, lambda, refinements);
+        MixedSystem::solve_pivot(self, problem, v, lambda, refinements);
     }
 }

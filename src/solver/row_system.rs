@@ -336,24 +336,9 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// The diagonal of A, and b = J M⁻¹ p + d.
     fn form_rows(&mut self) {
-        let Memory { mixed, options, inverse, diagonal, b, q, finite, .. } = &mut *self.memory;
-        let (problem, inverse, q) = (self.problem, &*inverse, &*q);
-        let isa = Isa::detect(options.kernels);
-        let share = problem.blocks.len().div_ceil(STRETCHES).max(1);
-        let (mut diagonal, mut b) = (&mut diagonal[..], &mut b[..]);
-        let mut stretches: [_; STRETCHES] =
-            std::array::from_fn(|_| (&[][..], &mut [][..], &mut [][..], true));
-        for (stretch, blocks) in stretches.iter_mut().zip(problem.blocks.chunks(share)) {
-            let rows = blocks.iter().map(|block| block.rows as usize).sum();
-            let (own, rest) = std::mem::take(&mut diagonal).split_at_mut(rows);
-            let (own_b, rest_b) = std::mem::take(&mut b).split_at_mut(rows);
-            (diagonal, b) = (rest, rest_b);
-            *stretch = (blocks, own, own_b, true);
-        }
-        mixed.for_each(&mut stretches, |_, (blocks, diagonal, b, finite)| {
-            *finite = forming::form_rows(isa, problem, blocks, (inverse, q), (diagonal, b));
-        });
-        *finite &= stretches.iter().all(|stretch| stretch.3);
+        let Memory { options, inverse, diagonal, b, q, finite, .. } = &mut *self.memory;
+        let (problem, isa) = (self.problem, Isa::detect(options.kernels));
+        *finite &= forming::form_rows(isa, problem, &problem.blocks, (inverse, q), (diagonal, b));
     }
 
     fn form_floor(&mut self) {

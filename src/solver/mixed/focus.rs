@@ -6,13 +6,11 @@
 //! rows in focus and of their bodies, with all that is above them. On a net of 600 links under a truck some
 //! thirty of 630 fronts change in a pivot.
 
-use super::Mixed;
+use super::MixedSystem;
 use super::plan::Plan;
 use super::solve::{add_scaled, for_each_six};
 use crate::linalg::Aligned;
-use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Tree};
-use crate::linalg::multifrontal::InParts;
 use crate::linalg::symbolic::NONE;
 use crate::solver::{Label, RowBlock, RowProblem};
 use std::ops::Range;
@@ -35,7 +33,7 @@ pub struct Focus {
     /// The branch's local vectors.
     locals: Vec<Range<usize>>,
     branch: Tree,
-    rest: InParts,
+    rest: Tree,
     /// Right-hand side of the step without the rows in focus, after the rest was gone through.
     still: Aligned,
     local: Aligned,
@@ -64,7 +62,7 @@ impl Focus {
     }
 }
 
-impl<E: Executor> Mixed<E> {
+impl MixedSystem {
     /// The rows in focus and what belongs to them.
     pub fn focus(&self) -> &Focus {
         &self.focus
@@ -121,7 +119,7 @@ impl<E: Executor> Mixed<E> {
         let fronts = symbolic.fronts.iter().zip(&branch).filter(|(_, wanted)| **wanted);
         focus.locals.extend(fronts.map(|(front, _)| front.local..front.local + front.shape.ld()));
         focus.branch = Tree::part(symbolic, |f| branch[f]);
-        focus.rest = InParts::new(symbolic, |f| !branch[f]);
+        focus.rest = Tree::part(symbolic, |f| !branch[f]);
         focus.rows.resize(plan.most_rows, 0.0);
         for local in [&mut focus.still, &mut focus.local] {
             local.reset(symbolic.locals);
@@ -141,7 +139,7 @@ impl<E: Executor> Mixed<E> {
                 *r = if *focused { 0.0 } else { -d };
             }
             self.fill(plan, problem, problem.momentum.as_flattened(), &focus.r, &mut focus.still);
-            self.factor.forward_in_parts(&self.executor, &focus.rest, &mut focus.still);
+            self.factor.forward_in(&focus.rest, &mut focus.still);
         }
         self.focus = focus;
     }

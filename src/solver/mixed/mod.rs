@@ -27,7 +27,6 @@ pub use interface::InterfaceRows;
 
 use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
-use crate::linalg::executor::{Executor, Serial};
 use crate::linalg::kernels::{self, Numbers};
 use crate::linalg::ordering::MinDegree;
 use crate::linalg::symbolic::NONE;
@@ -42,9 +41,6 @@ pub struct MixedOptions {
     pub kernels: Kernels,
     /// Ordering of the block graph.
     pub ordering: OrderingKind,
-    /// Parts of the elimination tree, and stretches of rows, that may be worked on at once; fewer than two for none. The bits are
-    /// the same with any number.
-    pub parts: u32,
 }
 
 /// What a factorization did.
@@ -60,16 +56,12 @@ pub struct FactorStats {
     pub regularised: u32,
 }
 
-/// [`Mixed`] on one thread.
-pub type MixedSystem = Mixed<Serial>;
-
-/// Factor and solver of the mixed form of one [`RowProblem`] and its successors; `E` runs what can be done at once.
+/// Factor and solver of the mixed form of one [`RowProblem`] and its successors.
 ///
 /// Call [`load`](Self::load) once per step, then [`factor`](Self::factor) and [`solve`](Self::solve) per
 /// pivot or interior-point iteration. Memory is kept; an unchanged topology allocates nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Mixed<E> {
-    executor: E,
+pub struct MixedSystem {
     options: MixedOptions,
     plan: Option<Box<Plan>>,
     ordering: MinDegree,
@@ -87,27 +79,14 @@ pub struct Mixed<E> {
     work: solve::Work,
 }
 
-impl<E: Executor + Default> Mixed<E> {
+impl MixedSystem {
     /// An empty system.
     pub fn new(options: MixedOptions) -> Self {
         Self { options, factor: Multifrontal::new(options.kernels), ..Self::default() }
     }
-}
-
-impl<E: Executor> Mixed<E> {
-    /// Who runs what can be done at once.
-    pub fn executor(&self) -> &E {
-        &self.executor
-    }
-
     /// Had the last factorization rows that were not free?
     pub fn any_tight(&self) -> bool {
         self.any_tight
-    }
-
-    /// Is it worth while to share what can be done at once?
-    pub fn is_shared(&self) -> bool {
-        self.options.parts > 1
     }
 
     /// Is the analysis at hand still that of this problem?
@@ -193,7 +172,7 @@ impl<E: Executor> Mixed<E> {
         let Some(plan) = self.plan.as_deref() else { return FactorStats::default() };
         let assembler = Assembler { plan, problem, interface: &self.interface };
         let numbers = Numbers { jacobian: &problem.jacobian, regular: &self.regular, weight: &self.weight };
-        let (refactored, flops, regularised) = self.factor.factor(&self.executor, &assembler, numbers);
+        let (refactored, flops, regularised) = self.factor.factor(&assembler, numbers);
         FactorStats { fronts: self.factor.symbolic.fronts.len(), refactored, flops, regularised }
     }
 

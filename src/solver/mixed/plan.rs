@@ -117,7 +117,7 @@ impl Plan {
             OrderingKind::MinDegree => Layout::Sequence,
             OrderingKind::NestedDissection => Layout::Subtrees,
         };
-        let symbolic = Symbolic::build_in_parts(&graph, &order, layout, options.parts as usize);
+        let symbolic = Symbolic::build(&graph, &order, layout);
         let mut plan = Self {
             bodies: problem.bodies(),
             blocks,
@@ -133,10 +133,8 @@ impl Plan {
         plan.row_end = ends(&plan.row_front);
         let numbers = problem.jacobian.len();
         let varying = Varying::new(&symbolic, &mut rows, &mut groups, places, problem.rows(), numbers);
-        // Bodies hear of their rows by turns, whichever part these are in.
-        let mut turn = vec![0; symbolic.fronts.len()];
-        (0..).zip(&symbolic.turns).for_each(|(k, &f)| turn[f as usize] = k);
-        groups.sort_by_key(|&(front, _)| turn[front as usize]);
+        // Bodies hear of their rows in the order of the fronts.
+        groups.sort_by_key(|&(front, _)| front);
         plan.sides = Sides::new(
             plan.body_at.clone(),
             multipliers,

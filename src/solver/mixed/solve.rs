@@ -1,9 +1,8 @@
 //! Right-hand sides in, velocities and impulses out; refinement on the KKT residual.
 
-use super::Mixed;
+use super::MixedSystem;
 use super::plan::Plan;
 use crate::linalg::Aligned;
-use crate::linalg::executor::Executor;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
 use crate::solver::RowProblem;
 
@@ -33,7 +32,7 @@ impl Work {
     }
 }
 
-impl<E: Executor> Mixed<E> {
+impl MixedSystem {
     /// With the labels and D of the last factorization, finds v and λ_F of
     /// M v − J_Fᵀ λ_F = r_v and J_F v + (C+D)_F λ_F = r_λ. Of tight rows r_λ is not read and λ is left as it is.
     ///
@@ -161,7 +160,7 @@ impl<E: Executor> Mixed<E> {
         };
         assert!(r_v.len() == 6 * problem.bodies() && v.len() == r_v.len(), "six numbers a body");
         let sides = (&plan.sides, self.numbers(problem));
-        self.factor.solve_sides(&self.executor, sides, (r_v, r_lambda), (v, lambda), x);
+        self.factor.solve_sides(sides, (r_v, r_lambda), (v, lambda), x);
     }
 
     /// v and λ_F from the unknowns of the mixed form.

@@ -2,12 +2,8 @@
 //!
 //! Jᵀ λ adds to two bodies a row. Row by row, every addition waits until the one before it to the same body is in memory; body by
 //! body, with its rows in their order, the sums stay in registers and have the same bits.
-//!
-//! One thread does this alone even where the elimination tree is shared: v, λ and what is missing are read and written by others right
-//! before and after, and fetching them from another core's cache took as long as the products save.
 
-use super::Mixed;
-use crate::linalg::executor::Executor;
+use super::MixedSystem;
 use crate::linalg::kernels::wide;
 use crate::solver::linear::{Point, Scratch};
 use crate::solver::{Label, RowProblem, balance};
@@ -63,7 +59,7 @@ impl Touching {
     }
 }
 
-impl<E: Executor> Mixed<E> {
+impl MixedSystem {
     /// See [`LinearSystem::measure`](crate::solver::linear::LinearSystem::measure).
     pub fn measure(
         &self,
