@@ -54,8 +54,10 @@ pub struct Work {
     pub partition_entities: Vec<Entity>,
     /// Partition of each slot in the last step, [`NO_ISLAND`] for none.
     pub partition_of: Vec<u32>,
-    /// The users' hints by slot.
+    /// The users' hints by slot, and the pins.
     pub hints: Vec<Option<u32>>,
+    /// See `hints`.
+    pub pins: Vec<Option<u32>>,
     /// Memory of [`crate::systems::newton`].
     pub newton: crate::systems::newton::Memory,
     /// Memory of [`crate::systems::refine`].

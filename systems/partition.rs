@@ -3,7 +3,7 @@
 use crate::components::*;
 use crate::coupling::cost;
 use crate::coupling::cut::GLUE;
-use crate::graph::{BodyGraph, Grouping, min_degree, semantic};
+use crate::graph::{BodyGraph, Grouping, min_degree, pins, semantic};
 use crate::schedule::Step;
 use crate::settings::{Partitioning, Settings};
 use crate::solver::condensed::Outline;
@@ -21,9 +21,9 @@ pub fn partition_bodies(step: &mut Step<'_>) {
     read_hints(step);
     let work = &mut *step.work;
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
-    let Work { islands, bodies, rows, hints, local, .. } = work;
+    let Work { islands, bodies, rows, hints, pins, local, .. } = work;
     let settings = step.settings;
-    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, hints, local));
+    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, (hints, pins), local));
     number_partitions(step);
 }
 
@@ -39,8 +39,15 @@ fn number_locally(islands: &[Island], n: usize, local: &mut Vec<u32>) {
 
 fn read_hints(step: &mut Step<'_>) {
     let work = &mut *step.work;
-    work.hints.clear();
-    work.hints.resize(work.bodies.len(), None);
+    for wishes in [&mut work.hints, &mut work.pins] {
+        wishes.clear();
+        wishes.resize(work.bodies.len(), None);
+    }
+    for (index, pin) in step.world.query_mut::<(&BodyIndex, &PartitionPin)>() {
+        if let Some(slot) = work.pins.get_mut(index.0 as usize) {
+            *slot = Some(pin.0);
+        }
+    }
     for (index, hint) in step.world.query_mut::<(&BodyIndex, &PartitionHint)>() {
         if let Some(slot) = work.hints.get_mut(index.0 as usize) {
             *slot = Some(hint.0);
@@ -53,7 +60,7 @@ fn choose(
     settings: &Settings,
     bodies: &Bodies,
     rows: &Rows,
-    hints: &[Option<u32>],
+    (hints, pins): (&[Option<u32>], &[Option<u32>]),
     local: &[u32],
 ) {
     let how = match settings.method {
@@ -61,8 +68,10 @@ fn choose(
         Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm => Scheme::Flat,
         _ => Scheme::Whole,
     };
+    let pinned = island.bodies.iter().any(|&slot| pins[slot as usize].is_some());
     let fewest = match settings.partitioning {
         Partitioning::None => usize::MAX,
+        _ if pinned => 2,
         Partitioning::Auto if how == Scheme::Flat && settings.method != Method::SchurIpm => cost::FEWEST,
         _ => 2,
     };
@@ -71,7 +80,7 @@ fn choose(
     if !whole && settings.partitioning == Partitioning::Auto && settings.method == Method::Auto {
         let outline = outline(island, bodies, rows);
         island.cut.linear = outline.bounded == 0;
-        whole = cost::stays_whole(&outline);
+        whole = !pinned && cost::stays_whole(&outline);
     }
     if whole {
         island.cut.scheme = Scheme::Whole;
@@ -88,13 +97,21 @@ fn choose(
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         made_for.extend(slots.iter().filter(|&&s| bodies.is_dynamic(s)).map(|&s| local[s as usize]));
     }
-    made_for.extend(own.iter().map(|&s| hints[s as usize].map_or(0, |h| h.wrapping_add(1))));
+    let wish = |wish: Option<u32>| wish.map_or(0, |number| number.wrapping_add(1));
+    made_for.extend(own.iter().map(|&s| wish(hints[s as usize])));
+    if pinned {
+        made_for.extend(own.iter().map(|&s| wish(pins[s as usize])));
+    }
     made_for.extend(marks(settings));
     if made_for != cut.made_for {
         std::mem::swap(&mut cut.made_for, &mut made_for);
         build_graph(&mut cut.graph, own.len(), blocks, bodies, rows, local);
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
         cut.grouping = group(&cut.graph, own_rows.len(), settings, how, &own_hints);
+        if pinned {
+            let own_pins: Vec<Option<u32>> = own.iter().map(|&s| pins[s as usize]).collect();
+            cut.grouping = pins::pin(&cut.grouping, &own_pins);
+        }
     }
     cut.asked_for = made_for;
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
@@ -205,7 +222,8 @@ fn tell_bodies(world: &mut World, bodies: &Bodies, of: &[u32]) {
     }
 }
 
-/// Brings the partition entities up to date: members, rows, solver. Entities are kept and used again.
+/// Brings the partition entities up to date: members, rows, index set, factor, solver. Entities are kept and used again, and so is what
+/// they hold.
 pub fn show_partitions(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let mut used = 0;
@@ -215,45 +233,74 @@ pub fn show_partitions(step: &mut Step<'_>) {
         }
         for part in 0..island.cut.grouping.count {
             if used == work.partition_entities.len() {
-                work.partition_entities.push(step.world.spawn((Partition::default(),)));
-            } else if !step.world.contains(work.partition_entities[used]) {
-                work.partition_entities[used] = step.world.spawn((Partition::default(),));
+                work.partition_entities.push(step.world.spawn(Shown::default()));
             }
-            let entity = work.partition_entities[used];
+            let entity = &mut work.partition_entities[used];
             used += 1;
+            if step.world.query_one_mut::<ShownMut<'_>>(*entity).is_err() {
+                // Somebody took it, or something of it, away.
+                let _ = step.world.despawn(*entity);
+                *entity = step.world.spawn(Shown::default());
+            }
+            let Ok(shown) = step.world.query_one_mut::<ShownMut<'_>>(*entity) else { continue };
+            *shown.0 = Partition { number: island.cut.first_partition + part, island: number as u32 };
             let members = island.bodies.iter().zip(&island.cut.grouping.of).filter(|&(_, &p)| p == part);
-            let members = members.map(|(&slot, _)| work.bodies.entity[slot as usize]).collect();
-            let (rows, solver) = describe(island, part, step.settings.method);
-            let partition = Partition { number: island.cut.first_partition + part, island: number as u32 };
-            // The entity was seen or spawned just now.
-            let _ = step
-                .world
-                .insert(entity, (partition, PartitionMembers(members), rows, PartitionSolver(solver)));
+            shown.1.0.clear();
+            shown.1.0.extend(members.map(|(&slot, _)| work.bodies.entity[slot as usize]));
+            describe(island, part as usize, step.settings.method, shown);
         }
     }
     for &entity in &work.partition_entities[used..] {
-        if let Ok((members, rows)) =
-            step.world.query_one_mut::<(&mut PartitionMembers, &mut PartitionRows)>(entity)
-        {
+        if let Ok((_, members, rows, index_set, ..)) = step.world.query_one_mut::<ShownMut<'_>>(entity) {
             members.0.clear();
+            index_set.0.clear();
             *rows = PartitionRows::default();
         }
     }
 }
 
-fn describe(island: &Island, part: u32, method: Method) -> (PartitionRows, Method) {
-    let (cut, solver) = match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
-        (Scheme::Flat, Some(flat), _) => (flat.linear().cut(), method),
-        (Scheme::Nested, _, Some(nested)) => (nested.cut(), nested.method_of(part as usize)),
-        _ => return (PartitionRows::default(), method),
+/// What a partition entity has.
+type Shown =
+    (Partition, PartitionMembers, PartitionRows, PartitionIndexSet, PartitionFactor, PartitionSolver);
+type ShownMut<'a> = (
+    &'a mut Partition,
+    &'a mut PartitionMembers,
+    &'a mut PartitionRows,
+    &'a mut PartitionIndexSet,
+    &'a mut PartitionFactor,
+    &'a mut PartitionSolver,
+);
+
+/// What the solver of an island knows of one of its partitions.
+fn describe(
+    island: &Island,
+    part: usize,
+    method: Method,
+    (_, _, rows, index_set, factor, solver): ShownMut<'_>,
+) {
+    let (cut, symbolic) = match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
+        (Scheme::Flat, Some(flat), _) => {
+            *solver = PartitionSolver(method);
+            (flat.linear().cut(), flat.linear().symbolic_of(part))
+        }
+        (Scheme::Nested, _, Some(nested)) => {
+            *solver = PartitionSolver(nested.method_of(part));
+            (nested.cut(), nested.symbolic_of(part))
+        }
+        _ => return,
     };
-    let Some(shape) = cut.parts.get(part as usize) else { return (PartitionRows::default(), method) };
-    let free = shape.rows.iter().filter(|&&r| island.solution.labels.get(r as usize) == Some(&Label::Free));
-    let rows = PartitionRows {
+    let Some(shape) = cut.parts.get(part) else { return };
+    let label = |&row: &u32| island.solution.labels.get(row as usize).copied().unwrap_or_default();
+    index_set.0.clear();
+    index_set.0.extend(shape.rows.iter().map(label));
+    *rows = PartitionRows {
         internal: shape.rows.len() as u32,
         interface: shape.interface.len() as u32,
-        free: free.count() as u32,
+        free: index_set.0.iter().filter(|label| **label == Label::Free).count() as u32,
     };
+    *factor = symbolic.map_or_else(PartitionFactor::default, |symbolic| PartitionFactor {
+        fronts: symbolic.fronts.len() as u32,
+        operations: symbolic.flops(),
+    });
     debug_assert!(cut.interface.iter().all(|&r| r == GLUE || (r as usize) < island.rows.len()));
-    (rows, solver)
 }

@@ -198,7 +198,7 @@ fn load(name: &str) -> (hecs::World, turnbuckle::Physics) {
 
 #[test]
 fn partitions_are_entities_and_bodies_know_theirs() {
-    use turnbuckle::components::{Partition, PartitionIndex, PartitionMembers, PartitionRows};
+    use turnbuckle::components::*;
     use turnbuckle::settings::Partitioning;
     let (mut world, mut physics) = load("chain_wrap");
     physics.settings.partitioning = Partitioning::MinDegree(12);
@@ -208,10 +208,14 @@ fn partitions_are_entities_and_bodies_know_theirs() {
     }
     let count = physics.report().partitions;
     let mut seen = Vec::new();
-    for (partition, members, rows) in world.query::<(&Partition, &PartitionMembers, &PartitionRows)>().iter()
+    for (partition, members, rows, index_set, factor) in world
+        .query::<(&Partition, &PartitionMembers, &PartitionRows, &PartitionIndexSet, &PartitionFactor)>()
+        .iter()
     {
         assert!(!members.0.is_empty() && members.0.len() <= 18);
         assert!(rows.internal > 0 && rows.interface > 0 && rows.free <= rows.internal);
+        assert_eq!(index_set.0.len() as u32, rows.internal);
+        assert!(factor.fronts as usize >= members.0.len() / 2 && factor.operations > 1000, "{factor:?}");
         for &body in &members.0 {
             assert_eq!(world.get::<&PartitionIndex>(body).expect("a body").0, partition.number);
         }
@@ -225,6 +229,36 @@ fn partitions_are_entities_and_bodies_know_theirs() {
     physics.step(&mut world, 1.0 / 60.0);
     assert!(world.query::<&PartitionMembers>().iter().all(|m| m.0.is_empty()));
     assert_eq!(physics.report().interface_rows, 0);
+}
+
+#[test]
+fn pinned_bodies_are_a_partition_of_their_own_whoever_cuts() {
+    use turnbuckle::components::*;
+    use turnbuckle::settings::Partitioning;
+    for partitioning in [Partitioning::Auto, Partitioning::Semantic, Partitioning::MinDegree(12)] {
+        let (mut world, mut physics) = load("chain_wrap");
+        physics.settings.partitioning = partitioning;
+        let mut bodies: Vec<hecs::Entity> =
+            world.query::<(hecs::Entity, &Mass)>().iter().map(|(entity, _)| entity).collect();
+        bodies.sort_unstable();
+        // Two stretches of the chain, far apart, as one; and a single link as another.
+        let pins = (30..36).chain(60..64).map(|k| (k, 7)).chain([(80, 3)]);
+        for (k, pin) in pins.clone() {
+            world.insert_one(bodies[k], PartitionPin(pin)).expect("a link of the chain");
+        }
+        for _ in 0..3 {
+            assert!(physics.step(&mut world, 1.0 / 60.0).converged);
+        }
+        let of = |k: usize| world.get::<&PartitionIndex>(bodies[k]).expect("a link").0;
+        let members = |number: u32| {
+            let mut query = world.query::<(&Partition, &PartitionMembers)>();
+            query.iter().find(|(partition, _)| partition.number == number).map(|(_, m)| m.0.len())
+        };
+        for (k, pin) in pins {
+            assert_eq!(of(k), if pin == 7 { of(30) } else { of(80) }, "{partitioning:?}: link {k}");
+        }
+        assert_eq!((members(of(30)), members(of(80))), (Some(10), Some(1)), "{partitioning:?}");
+    }
 }
 
 #[test]

@@ -117,6 +117,12 @@ pub struct PartitionIndex(pub u32);
 #[repr(C)]
 pub struct PartitionHint(pub u32);
 
+/// Bodies of the same number are a partition of their own wherever they are tied together, whichever way the others are cut
+/// (`--partition semantic`, `min-degree:N` or `auto`; with `none` nothing is).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(C)]
+pub struct PartitionPin(pub u32);
+
 /// The body is taken out of the simulation because its state became non-finite or absurd; it stands
 /// still at its last good pose. Remove the component (after mending the state) to bring it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -17,8 +17,8 @@ use super::executor::Executor;
 use super::member::Member;
 use super::separator::Separator;
 use crate::graph::Grouping;
-use crate::linalg::Isa;
 use crate::linalg::dense::DenseLdl;
+use crate::linalg::{Isa, Symbolic};
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::{LinearSystem, Near, Point, Scratch};
 use crate::solver::mixed::{MixedOptions, MixedSystem};
@@ -108,6 +108,11 @@ impl<E: Executor> Substructured<E> {
     /// The cut of the problem loaded last.
     pub fn cut(&self) -> &Cut {
         &self.cut
+    }
+
+    /// The plan of a partition's factor.
+    pub fn symbolic_of(&self, part: usize) -> Option<&Symbolic> {
+        self.members.get(part).map(|member| member.mixed.symbolic())
     }
 
     /// Sizes and operations.

@@ -5,6 +5,7 @@ use super::executor::Executor;
 use super::fbic::ForceCoupling;
 use super::schur::{Coupling, CouplingSettings, Seat};
 use crate::graph::Grouping;
+use crate::linalg::Symbolic;
 use crate::partition::rigid::RigidPartition;
 use crate::solver::mixed::MixedOptions;
 use crate::solver::problem::invert_spd6;
@@ -105,6 +106,11 @@ impl Nested {
     /// The solver of a partition's own rows.
     pub fn method_of(&self, part: usize) -> Method {
         self.coupling.seats.get(part).map_or(Method::Bpp, |seat| seat.partition.method())
+    }
+
+    /// The plan of a partition's factor.
+    pub fn symbolic_of(&self, part: usize) -> Option<&Symbolic> {
+        self.coupling.seats.get(part).map(|seat| seat.partition.symbolic())
     }
 
     /// Coupling iterations of the last run, and whether it settled.

@@ -4,6 +4,7 @@
 //! factor that the last pivot left: the interface rows are its last front.
 
 use super::Partition;
+use crate::linalg::Symbolic;
 use crate::solver::index_sets;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::{LinearSystem, Near};
@@ -141,6 +142,11 @@ impl RigidPartition {
     /// The solver of its own rows.
     pub fn method(&self) -> Method {
         self.solver.method()
+    }
+
+    /// The plan of its factor.
+    pub fn symbolic(&self) -> &Symbolic {
+        self.solver.linear().mixed.symbolic()
     }
 
     /// Choices of the factorization.

@@ -37,8 +37,10 @@ pub struct BodySpec {
     pub gravity_scale: f64,
     /// Damping.
     pub damping: [f64; 2],
-    /// Partition, before the names of parts are put in front.
+    /// Partition, before the names of parts are put in front, and whether it is one of its own whatever else is cut.
     pub partition: Option<String>,
+    /// See `partition`.
+    pub pinned: bool,
     /// Colour.
     pub color: Option<Appearance>,
     /// Place in a cable, for pictures.
@@ -145,6 +147,7 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
         gravity_scale: f.number("gravity_scale")?.unwrap_or(1.0),
         damping,
         partition: f.text("partition")?,
+        pinned: f.flag("pinned")?.unwrap_or(false),
         color: f.get("color").map(read_color).transpose()?,
         cable: None,
         place: f.at,

@@ -325,6 +325,10 @@ impl Builder<'_> {
             return Err(Fault::new(spec.place, message));
         }
         let partition = self.partition(&spec.partition, scope, spec.place)?;
+        if spec.pinned && partition.is_none() {
+            let message = "`pinned` needs to know where: give the body, or the part it is in, a `partition`";
+            return Err(Fault::new(spec.place, message));
+        }
         let rotation = (scope.rotation * spec.rotate).normalize();
         let center = spec.mass.center;
         let position = scope.point(spec.at) + rotation * center;
@@ -350,6 +354,7 @@ impl Builder<'_> {
             gravity_scale: spec.gravity_scale,
             damping: spec.damping,
             partition,
+            pinned: spec.pinned,
             color: spec.color,
             cable: spec.cable,
             at: spec.place,

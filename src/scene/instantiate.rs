@@ -126,6 +126,9 @@ fn spawn_body(world: &mut World, plan: &BodyPlan) -> Entity {
     }
     if let Some(partition) = plan.partition {
         builder.add(PartitionHint(partition));
+        if plan.pinned {
+            builder.add(PartitionPin(partition));
+        }
     }
     if let Some(color) = plan.color {
         builder.add(color);

@@ -102,8 +102,10 @@ pub struct BodyPlan {
     pub gravity_scale: f64,
     /// Damping of linear and angular velocity (1/s).
     pub damping: [f64; 2],
-    /// Number of its partition.
+    /// Number of its partition, and whether that is one of its own whatever else is cut.
     pub partition: Option<u32>,
+    /// See `partition`.
+    pub pinned: bool,
     /// Colour in pictures.
     pub color: Option<Appearance>,
     /// Its place in a cable, for pictures.
