@@ -219,3 +219,21 @@ fn dumped_problems_are_those_that_were_solved() {
     let problem = turnbuckle::solver::files::read(&folder.join("step_000003/island_0")).expect("a problem");
     assert_eq!(problem.b.len(), 10);
 }
+
+#[test]
+fn whoever_has_read_enough_ends_it_quietly() {
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_turnbuckle"))
+        .arg("scenes")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut first = String::new();
+    let mut reader = BufReader::with_capacity(16, child.stdout.take().expect("a pipe"));
+    reader.read_line(&mut first).expect("a line");
+    drop(reader);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}

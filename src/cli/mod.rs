@@ -111,6 +111,7 @@ impl From<SceneError> for Failure {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    end_with_the_reader();
     // clap itself exits with 2 on wrong usage and 0 on --help.
     let result = match Program::parse().command {
         Command::Run(args) => run::run(&args),
@@ -131,6 +132,18 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Whoever reads may have read enough (`turnbuckle check SCENE | head -3`); then printing ends the program without a word.
+fn end_with_the_reader() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let message = info.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout") {
+            std::process::exit(0);
+        }
+        usual(info);
+    }));
 }
 
 impl SceneArgs {
