@@ -400,7 +400,7 @@ pub struct IslandCut {
     pub asked_for: Vec<u32>,
     /// Bodies that rows with bounds touch.
     pub touched: Vec<u32>,
-    /// Is it cut although no row has bounds? Then a step is a few linear solves and little else.
+    /// Have next to no rows bounds? Then a step is a few linear solves and little else.
     pub linear: bool,
     /// Body graph, when one was needed.
     pub graph: BodyGraph,

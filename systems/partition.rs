@@ -79,7 +79,7 @@ fn choose(
     let mut whole = how == Scheme::Whole || island.bodies.len() < fewest;
     if !whole && settings.partitioning == Partitioning::Auto && settings.method == Method::Auto {
         let outline = outline(island, bodies, rows);
-        island.cut.linear = outline.bounded == 0;
+        island.cut.linear = cost::is_nearly_linear(&outline);
         whole = !pinned && cost::stays_whole(&outline);
     }
     if whole {

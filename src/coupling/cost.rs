@@ -49,15 +49,23 @@ const FEW_ROWS: usize = 500;
 /// eliminating the others pays on one thread, cutting pays more: the interior point decides them, on all threads.
 const FEW_BODIES: f64 = 0.2;
 
+/// So many rows with bounds are next to none: limits of a motor or two, decided in a pivot, on numbers that are linear otherwise.
+const NEXT_TO_NONE: usize = 24;
+
 /// Rows from which on cutting pays even where few of them are to be decided. Below, what is linear gains a third on two threads, and
 /// pivots through an interface lose as much; nets of 14,500 and more rows solve 1.5 to 2.1 times as fast cut in two.
 const LARGE: usize = 12_000;
 
-/// Is one factorization on one thread the best there is, because the rows to be decided are few? Where there are none at all, one linear
+/// Is a step a linear solve or two and little else?
+pub fn is_nearly_linear(outline: &Outline) -> bool {
+    outline.bounded <= NEXT_TO_NONE
+}
+
+/// Is one factorization on one thread the best there is, because the rows to be decided are few? Where there are next to none, one linear
 /// solve is everything, and every partition does its share of it on numbers of its own.
 pub fn stays_whole(outline: &Outline) -> bool {
     let few = outline.bounded <= FEW_ROWS || outline.touched as f64 <= FEW_BODIES * outline.bodies as f64;
-    few && outline.rows < LARGE && outline.pays()
+    few && !is_nearly_linear(outline) && outline.rows < LARGE && outline.pays()
 }
 
 /// Times of one iteration on a whole graph (µs).
