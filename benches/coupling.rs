@@ -15,14 +15,13 @@ mod frames;
 use critical::{Timed, Trace, fastest, makespan, wake};
 use frames::{Frame, capture};
 use std::time::Instant;
-use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
+use turnbuckle::coupling::cutting_graph;
 use turnbuckle::coupling::executor::{Executor, Serial};
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
-use turnbuckle::solver::condensed::Outline;
 use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
 use turnbuckle::solver::row_solver::Solver;
@@ -72,19 +71,12 @@ fn in_turns(
 }
 
 fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
-    let mut graph = body_graph(problem);
-    graph.cap_weights(6);
-    bisection::partition(&graph, parts)
+    bisection::partition(&cutting_graph(problem), parts)
 }
 
 /// What the cost model of `auto` chooses for two threads, as `systems::partition` asks it.
 fn own_choice(problem: &RowProblem) -> Grouping {
-    if cost::stays_whole(&Outline::of(problem, &mut Vec::new())) {
-        return Grouping::whole(problem.bodies());
-    }
-    let mut graph = body_graph(problem);
-    graph.cap_weights(6);
-    cost::choose(&graph, problem.rows(), 2)
+    cost::choose(&cutting_graph(problem), problem.rows(), 2)
 }
 
 fn cut_solver<E: Executor + Default + Clone + std::fmt::Debug>(

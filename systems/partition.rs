@@ -8,7 +8,7 @@ use crate::schedule::Step;
 use crate::settings::{Partitioning, Settings};
 use crate::solver::condensed::Outline;
 use crate::solver::{Label, Method};
-use crate::work::{Bodies, Island, NO_ISLAND, Rows, Scheme, Work};
+use crate::work::{Bodies, ConstraintBlock, Island, NO_ISLAND, Rows, Scheme, Work};
 use hecs::World;
 use rayon::prelude::*;
 
@@ -76,22 +76,23 @@ fn choose(
         _ => 2,
     };
     island.cut.linear = false;
-    let mut whole = how == Scheme::Whole || island.bodies.len() < fewest;
-    if !whole && settings.partitioning == Partitioning::Auto && settings.method == Method::Auto {
-        let outline = outline(island, bodies, rows);
-        island.cut.linear = cost::is_nearly_linear(&outline);
-        whole = !pinned && cost::stays_whole(&outline);
-    }
-    if whole {
+    if how == Scheme::Whole || island.bodies.len() < fewest {
         island.cut.scheme = Scheme::Whole;
         island.cut.made_for.clear();
         return;
+    }
+    let mut by_joints = false;
+    if settings.partitioning == Partitioning::Auto && settings.method == Method::Auto {
+        let outline = outline(island, bodies, rows);
+        island.cut.linear = cost::is_nearly_linear(&outline);
+        by_joints = cost::is_cut_by_joints(&outline);
     }
     let Island { bodies: own, blocks, cut, rows: own_rows, .. } = island;
     let mut made_for = std::mem::take(&mut cut.asked_for);
     made_for.clear();
     made_for.push(own.len() as u32);
-    for &b in blocks.iter() {
+    let ties = |&&b: &&u32| !by_joints || bounded_rows(&rows.blocks[b as usize], rows) == 0;
+    for &b in blocks.iter().filter(ties) {
         let block = &rows.blocks[b as usize];
         made_for.push(block.rows);
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
@@ -105,7 +106,7 @@ fn choose(
     made_for.extend(marks(settings));
     if made_for != cut.made_for {
         std::mem::swap(&mut cut.made_for, &mut made_for);
-        build_graph(&mut cut.graph, own.len(), blocks, bodies, rows, local);
+        build_graph(&mut cut.graph, own.len(), blocks.iter().filter(ties), bodies, rows, local);
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
         cut.grouping = group(&cut.graph, own_rows.len(), settings, how, &own_hints);
         if pinned {
@@ -122,17 +123,22 @@ fn outline(island: &mut Island, bodies: &Bodies, rows: &Rows) -> Outline {
     let (touched, mut bounded) = (&mut island.cut.touched, 0);
     touched.clear();
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
-        let own = block.row as usize..(block.row + block.rows) as usize;
-        let with_bounds = own.filter(|&i| rows.lo[i].is_finite() || rows.hi[i].is_finite()).count();
-        if with_bounds > 0 {
+        let own = bounded_rows(block, rows);
+        if own > 0 {
             let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
             touched.extend(slots.iter().filter(|&&slot| bodies.is_dynamic(slot)));
         }
-        bounded += with_bounds;
+        bounded += own;
     }
     touched.sort_unstable();
     touched.dedup();
     Outline { bodies: island.bodies.len(), rows: island.rows.len(), bounded, touched: touched.len() }
+}
+
+/// Rows of a block that have bounds.
+fn bounded_rows(block: &ConstraintBlock, rows: &Rows) -> usize {
+    let own = block.row as usize..(block.row + block.rows) as usize;
+    own.filter(|&i| rows.lo[i].is_finite() || rows.hi[i].is_finite()).count()
 }
 
 /// The settings a grouping depends on, as numbers.
@@ -146,7 +152,14 @@ fn marks(settings: &Settings) -> [u32; 3] {
     [settings.method as u32, kind, settings.parallelism]
 }
 
-fn build_graph(graph: &mut BodyGraph, n: usize, blocks: &[u32], bodies: &Bodies, rows: &Rows, local: &[u32]) {
+fn build_graph<'a>(
+    graph: &mut BodyGraph,
+    n: usize,
+    blocks: impl Iterator<Item = &'a u32>,
+    bodies: &Bodies,
+    rows: &Rows,
+    local: &[u32],
+) {
     graph.reset(n);
     graph.work.fill(8);
     for &b in blocks {

@@ -7,11 +7,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use turnbuckle::Stage;
-use turnbuckle::coupling::body_graph;
 use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
 use turnbuckle::coupling::flat::Substructured;
+use turnbuckle::coupling::{body_graph, cutting_graph};
 use turnbuckle::graph::{Grouping, min_degree, semantic};
 use turnbuckle::scene::{self, LoadOptions};
 use turnbuckle::solver::row_solver::Solver;
@@ -84,9 +84,7 @@ fn by_degree(frame: &Frame, most: u32) -> Grouping {
 }
 
 fn by_cost(frame: &Frame, threads: u32) -> Grouping {
-    let mut capped = body_graph(&frame.problem);
-    capped.cap_weights(6);
-    cost::choose(&capped, frame.problem.rows(), threads)
+    cost::choose(&cutting_graph(&frame.problem), frame.problem.rows(), threads)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

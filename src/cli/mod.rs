@@ -138,8 +138,8 @@ pub fn main() -> ExitCode {
 fn end_with_the_reader() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let message = info.payload_as_str().unwrap_or_default();
-        if message.starts_with("failed printing to stdout") {
+        let message = info.payload().downcast_ref::<String>();
+        if message.is_some_and(|message| message.starts_with("failed printing to stdout")) {
             std::process::exit(0);
         }
         usual(info);

@@ -42,30 +42,21 @@ const PARTS: u32 = 1;
 /// What cutting adds to the arithmetic of the factorizations: interface fronts, shared bodies.
 const FILL: f64 = 1.1;
 
-/// So many rows with bounds are few, whichever bodies they touch: pivoting decides them in a few substitutions.
-const FEW_ROWS: usize = 500;
-
-/// Share of the bodies that more rows may touch for an island to stay whole without asking what a cut costs. Up to a third, where
-/// eliminating the others pays on one thread, cutting pays more: the interior point decides them, on all threads.
-const FEW_BODIES: f64 = 0.2;
-
 /// So many rows with bounds are next to none: limits of a motor or two, decided in a pivot, on numbers that are linear otherwise.
 const NEXT_TO_NONE: usize = 24;
 
-/// Rows from which on cutting pays even where few of them are to be decided. Below, what is linear gains a third on two threads, and
-/// pivots through an interface lose as much; nets of 14,500 and more rows solve 1.5 to 2.1 times as fast cut in two.
-const LARGE: usize = 12_000;
+/// So many rows with bounds may fall across a cut without being asked.
+const FEW: usize = 320;
+
+/// Do the rows without bounds alone say where to cut? Contacts come and go, and where they are few partitions had better stay. Where they are
+/// many (cables wound around each other), a cut across them would be wide.
+pub fn is_cut_by_joints(outline: &Outline) -> bool {
+    outline.pays() && outline.bounded <= FEW
+}
 
 /// Is a step a linear solve or two and little else?
 pub fn is_nearly_linear(outline: &Outline) -> bool {
     outline.bounded <= NEXT_TO_NONE
-}
-
-/// Is one factorization on one thread the best there is, because the rows to be decided are few? Where there are next to none, one linear
-/// solve is everything, and every partition does its share of it on numbers of its own.
-pub fn stays_whole(outline: &Outline) -> bool {
-    let few = outline.bounded <= FEW_ROWS || outline.touched as f64 <= FEW_BODIES * outline.bodies as f64;
-    few && !is_nearly_linear(outline) && outline.rows < LARGE && outline.pays()
 }
 
 /// Times of one iteration on a whole graph (µs).
@@ -198,11 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn few_contacts_keep_a_mechanism_whole_until_it_is_large() {
+    fn few_contacts_do_not_move_a_cut() {
         let net = Outline { bodies: 622, rows: 3944, bounded: 113, touched: 24 };
-        assert!(stays_whole(&net));
-        assert!(!stays_whole(&Outline { bodies: 4822, rows: 32_709, ..net }), "worth two threads");
-        assert!(!stays_whole(&Outline { bounded: 0, touched: 0, ..net }), "one linear solve is everything");
-        assert!(!stays_whole(&Outline { bounded: 1271, touched: 180, ..net }), "contacts all over");
+        assert!(is_cut_by_joints(&net) && !is_nearly_linear(&net));
+        assert!(
+            !is_cut_by_joints(&Outline { bounded: 1271, touched: 120, ..net }),
+            "cables around each other"
+        );
+        assert!(is_nearly_linear(&Outline { bounded: 1, touched: 1, ..net }), "a motor");
     }
 }

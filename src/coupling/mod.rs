@@ -24,14 +24,31 @@ pub mod schur;
 mod separator;
 
 use crate::graph::BodyGraph;
-use crate::solver::RowProblem;
+use crate::solver::condensed::Outline;
+use crate::solver::{RowBlock, RowProblem};
 
 /// The graph of a problem's bodies: rows tie them, and weigh on them as `systems::partition` has it.
 pub fn body_graph(problem: &RowProblem) -> BodyGraph {
+    graph_of(problem, |_| true)
+}
+
+/// The graph that tells `auto` where to cut. Where few rows have bounds it is that of the others alone: contacts come and go, and partitions
+/// stay.
+pub fn cutting_graph(problem: &RowProblem) -> BodyGraph {
+    let by_joints = cost::is_cut_by_joints(&Outline::of(problem, &mut Vec::new()));
+    let bounded = |row: u32| problem.lo[row as usize].is_finite() || problem.hi[row as usize].is_finite();
+    let mut graph =
+        graph_of(problem, |block| !by_joints || !(block.row..block.row + block.rows).any(bounded));
+    // A body copied across a cut costs six rows, however many points it touches at.
+    graph.cap_weights(6);
+    graph
+}
+
+fn graph_of(problem: &RowProblem, ties: impl Fn(&RowBlock) -> bool) -> BodyGraph {
     let mut graph = BodyGraph::default();
     graph.reset(problem.bodies());
     graph.work.fill(8);
-    for block in &problem.blocks {
+    for block in problem.blocks.iter().filter(|block| ties(block)) {
         let bodies = problem.bodies_of(block);
         for (k, &a) in bodies.iter().enumerate() {
             graph.work[a as usize] += if block.fold { 2 * block.rows } else { block.rows };
