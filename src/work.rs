@@ -54,6 +54,8 @@ pub struct Work {
     pub partition_entities: Vec<Entity>,
     /// Partition of each slot in the last step, [`NO_ISLAND`] for none.
     pub partition_of: Vec<u32>,
+    /// Memory for the next one.
+    pub partition_was: Vec<u32>,
     /// The users' hints by slot, and the pins.
     pub hints: Vec<Option<u32>>,
     /// See `hints`.

@@ -23,7 +23,12 @@ pub fn partition_bodies(step: &mut Step<'_>) {
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
     let Work { islands, bodies, rows, hints, pins, local, .. } = work;
     let settings = step.settings;
-    islands.par_iter_mut().for_each(|island| choose(island, settings, bodies, rows, (hints, pins), local));
+    let choose = |island: &mut Island| choose(island, settings, bodies, rows, (hints, pins), local);
+    // Waking threads costs more than a look at small islands.
+    match islands.iter().any(|island| island.bodies.len() >= cost::FEWEST) {
+        true => islands.par_iter_mut().for_each(choose),
+        false => islands.iter_mut().for_each(choose),
+    }
     number_partitions(step);
 }
 
@@ -207,8 +212,9 @@ fn group(
 /// Numbers all partitions, island by island, and tells the bodies.
 fn number_partitions(step: &mut Step<'_>) {
     let work = &mut *step.work;
-    let old = std::mem::take(&mut work.partition_of);
-    let mut of = vec![NO_ISLAND; work.bodies.len()];
+    let mut of = std::mem::take(&mut work.partition_was);
+    of.clear();
+    of.resize(work.bodies.len(), NO_ISLAND);
     let mut next = 0;
     for island in &mut work.islands {
         island.cut.first_partition = next;
@@ -219,10 +225,10 @@ fn number_partitions(step: &mut Step<'_>) {
         next += if cut { island.cut.grouping.count } else { 1 };
     }
     step.report.partitions = next;
-    if of != old {
+    if of != work.partition_of {
         tell_bodies(step.world, &work.bodies, &of);
     }
-    work.partition_of = of;
+    work.partition_was = std::mem::replace(&mut work.partition_of, of);
 }
 
 fn tell_bodies(world: &mut World, bodies: &Bodies, of: &[u32]) {
