@@ -171,22 +171,31 @@ fn a_warm_start_from_the_answer_settles_at_once() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    use turnbuckle::systems::parallel::Parallel;
-    let problem = generate::rocks(40, 1e-8);
-    let grouping = bisection::partition(&body_graph(&problem), 5);
-    let mut serial = Solver::<Substructured<Serial>>::new(Method::Auto);
-    serial.linear_mut().set_grouping(&grouping, Seam::Bodies);
-    let mut expected = Solution::default();
-    serial.solve(&problem, &mut expected);
-    for threads in [1, 2, 3, 8] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        let mut solver = Solver::<Substructured<Parallel>>::new(Method::Auto);
-        solver.linear_mut().set_grouping(&grouping, Seam::Bodies);
-        let mut solution = Solution::default();
-        pool.install(|| solver.solve(&problem, &mut solution));
-        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&expected.v), bits(&solution.v), "{threads} threads");
-        assert_eq!(bits(&expected.lambda), bits(&solution.lambda), "{threads} threads");
+    use turnbuckle::systems::parallel::Crew;
+    // Contacts everywhere; few contacts, decided with all else eliminated; none.
+    for problem in
+        [generate::rocks(40, 1e-8), generate::net(8, 30, 8000.0, 1e-8), generate::chain(120, 500.0, 1e-8)]
+    {
+        let grouping = bisection::partition(&body_graph(&problem), 5);
+        let mut serial = Solver::<Substructured<Serial>>::new(Method::Auto);
+        serial.linear_mut().set_grouping(&grouping, Seam::Bodies);
+        let mut expected = Solution::default();
+        assert!(serial.solve(&problem, &mut expected).converged);
+        for threads in [1, 2, 3, 8] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let mut solver = Solver::<Substructured<Crew>>::new(Method::Auto);
+            solver.linear_mut().set_grouping(&grouping, Seam::Bodies);
+            let crew = solver.linear().executor().share();
+            // Again, in the memory that other threads have read from and written to.
+            for _ in 0..3 {
+                let mut solution = Solution::default();
+                solver.set_pivoting_failed(false);
+                pool.install(|| crew.together(threads, || solver.solve(&problem, &mut solution)));
+                let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&expected.v), bits(&solution.v), "{threads} threads");
+                assert_eq!(bits(&expected.lambda), bits(&solution.lambda), "{threads} threads");
+            }
+        }
     }
 }
 
