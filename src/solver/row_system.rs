@@ -146,7 +146,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         failed: bool,
         settings: &Settings,
     ) -> Option<SolveStats> {
-        if !condensed.pays(self.problem) {
+        if !condensed.pays(self.problem, self.memory.mixed.hands() > 1) {
             return None;
         }
         self.load();
