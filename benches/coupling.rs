@@ -71,12 +71,13 @@ fn in_turns(
 }
 
 fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
-    bisection::partition(&cutting_graph(problem), parts)
+    bisection::partition(&cutting_graph(problem).0, parts)
 }
 
 /// What the cost model of `auto` chooses for two threads, as `systems::partition` asks it.
 fn own_choice(problem: &RowProblem) -> Grouping {
-    cost::choose(&cutting_graph(problem), problem.rows(), 2)
+    let (graph, rows) = cutting_graph(problem);
+    cost::choose(&graph, rows, 2)
 }
 
 fn cut_solver<E: Executor + Default + Clone + std::fmt::Debug>(

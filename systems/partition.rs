@@ -92,13 +92,15 @@ fn choose(
         island.cut.linear = cost::is_nearly_linear(&outline);
         by_joints = cost::is_cut_by_joints(&outline);
     }
-    let Island { bodies: own, blocks, cut, rows: own_rows, .. } = island;
+    let Island { bodies: own, blocks, cut, .. } = island;
     let mut made_for = std::mem::take(&mut cut.asked_for);
     made_for.clear();
     made_for.push(own.len() as u32);
     let ties = |&&b: &&u32| !by_joints || bounded_rows(&rows.blocks[b as usize], rows) == 0;
+    let mut tying = 0;
     for &b in blocks.iter().filter(ties) {
         let block = &rows.blocks[b as usize];
+        tying += block.rows as usize;
         made_for.push(block.rows);
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         made_for.extend(slots.iter().filter(|&&s| bodies.is_dynamic(s)).map(|&s| local[s as usize]));
@@ -113,7 +115,8 @@ fn choose(
         std::mem::swap(&mut cut.made_for, &mut made_for);
         build_graph(&mut cut.graph, own.len(), blocks.iter().filter(ties), bodies, rows, local);
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
-        cut.grouping = group(&cut.graph, own_rows.len(), settings, how, &own_hints);
+        // From what it is made for and nothing else: a restored world must cut as this one does.
+        cut.grouping = group(&cut.graph, tying, settings, how, &own_hints);
         if pinned {
             let own_pins: Vec<Option<u32>> = own.iter().map(|&s| pins[s as usize]).collect();
             cut.grouping = pins::pin(&cut.grouping, &own_pins);

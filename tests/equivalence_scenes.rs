@@ -84,7 +84,8 @@ fn by_degree(frame: &Frame, most: u32) -> Grouping {
 }
 
 fn by_cost(frame: &Frame, threads: u32) -> Grouping {
-    cost::choose(&cutting_graph(&frame.problem), frame.problem.rows(), threads)
+    let (graph, rows) = cutting_graph(&frame.problem);
+    cost::choose(&graph, rows, threads)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

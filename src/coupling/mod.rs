@@ -32,16 +32,17 @@ pub fn body_graph(problem: &RowProblem) -> BodyGraph {
     graph_of(problem, |_| true)
 }
 
-/// The graph that tells `auto` where to cut. Where few rows have bounds it is that of the others alone: contacts come and go, and partitions
+/// The graph that tells `auto` where to cut, and its rows. Where few rows have bounds it is that of the others alone: contacts come and go, and partitions
 /// stay.
-pub fn cutting_graph(problem: &RowProblem) -> BodyGraph {
+pub fn cutting_graph(problem: &RowProblem) -> (BodyGraph, usize) {
     let by_joints = cost::is_cut_by_joints(&Outline::of(problem, &mut Vec::new()));
     let bounded = |row: u32| problem.lo[row as usize].is_finite() || problem.hi[row as usize].is_finite();
-    let mut graph =
-        graph_of(problem, |block| !by_joints || !(block.row..block.row + block.rows).any(bounded));
+    let ties = |block: &RowBlock| !by_joints || !(block.row..block.row + block.rows).any(bounded);
+    let rows = problem.blocks.iter().filter(|block| ties(block)).map(|block| block.rows as usize).sum();
+    let mut graph = graph_of(problem, ties);
     // A body copied across a cut costs six rows, however many points it touches at.
     graph.cap_weights(6);
-    graph
+    (graph, rows)
 }
 
 fn graph_of(problem: &RowProblem, ties: impl Fn(&RowBlock) -> bool) -> BodyGraph {
