@@ -1,7 +1,7 @@
 //! Substructuring on the problems of the scenes: speed against the paper's baseline and against one factorization of the
 //! whole, and the critical path. The paper's own loop is in `papers`.
 //!
-//! `cargo bench --bench coupling [-- SCENE…]`
+//! `cargo bench --bench coupling [-- [--anatomy] SCENE…]`; `--anatomy` prints where the time of single frames goes instead.
 //!
 //! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). Wall times on two real
 //! threads are printed beside it, median against median of runs taken in turns; on a busy machine they say little. What `auto` does is
@@ -12,7 +12,7 @@ mod critical;
 #[path = "support/frames.rs"]
 mod frames;
 
-use critical::{Timed, Trace, fastest, makespan, wake};
+use critical::{Seen, Timed, Trace, Watched, anatomy, fastest, makespan, wake};
 use frames::{Frame, capture};
 use std::time::Instant;
 use turnbuckle::coupling::cost;
@@ -22,6 +22,7 @@ use turnbuckle::coupling::executor::{Executor, Serial};
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
+use turnbuckle::solver::condensed::Outline;
 use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
 use turnbuckle::solver::row_solver::Solver;
@@ -285,6 +286,50 @@ impl Sums {
     }
 }
 
+/// What every region of one frame takes, cut in two, on one thread and on two, beside the whole.
+fn dissect(frame: &Frame, pool: &rayon::ThreadPool) {
+    let (problem, mut to) = (&frame.problem, Solution::default());
+    let warm = Solution { labels: frame.labels.clone(), ..Solution::default() };
+    let mut whole = RowSolver::new(Method::Auto);
+    let mut told = SolveStats::default();
+    let tw = fastest(4, || told = solve(&mut whole, frame, &warm, &mut to));
+    let mut cut = cut_solver::<Watched>(&cut_into(problem, 2));
+    let (alone, after_alone) = anatomy(|| {
+        solve(&mut cut, frame, &warm, &mut to);
+    });
+    let (shared, after) = pool.install(|| {
+        Crew::default().together(2, || {
+            anatomy(|| {
+                solve(&mut cut, frame, &warm, &mut to);
+            })
+        })
+    });
+    let total = |seen: &[Seen], after: f64| after + seen.iter().map(|s| s.before + s.end).sum::<f64>();
+    println!(
+        "  {:?}: whole {:.0} µs ({} pivots, {} iterations, {} factorizations); cut {:.0} on one thread, {:.0} on two",
+        Outline::of(problem, &mut Vec::new()),
+        1e3 * tw.elapsed,
+        told.pivots,
+        told.ipm_iterations,
+        told.factorizations,
+        total(&alone, after_alone),
+        total(&shared, after),
+    );
+    for (one, two) in alone.iter().zip(&shared) {
+        let lengths: Vec<String> = one.parts.iter().map(|[a, b]| format!("{:.1}", b - a)).collect();
+        let spans: Vec<String> = two.parts.iter().map(|[a, b]| format!("{a:.1}–{b:.1}")).collect();
+        println!(
+            "    {:5.1} + [{}]; on two threads {:5.1} + {:.1} [{}]",
+            one.before,
+            lengths.join(", "),
+            two.before,
+            two.end,
+            spans.join(", ")
+        );
+    }
+    println!("    {after_alone:5.1}; on two threads {after:.1}");
+}
+
 /// Strong scaling of one problem: from an answer's index set as within a run, and cold.
 fn scaling(name: &str, problem: &RowProblem, pool: &rayon::ThreadPool) {
     println!("\n{name}: {} bodies, {} rows", problem.bodies(), problem.rows());
@@ -347,6 +392,11 @@ fn main() {
         let frames = capture(name, &[], first, every, count);
         if frames.is_empty() {
             println!("{name}: cannot be loaded");
+            continue;
+        }
+        if std::env::args().any(|a| a == "--anatomy") {
+            println!("{name}");
+            frames.iter().skip(1).step_by(4).for_each(|frame| dissect(frame, &pool));
             continue;
         }
         let mut sums = Sums::default();

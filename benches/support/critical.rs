@@ -59,6 +59,73 @@ impl Executor for Timed {
     }
 }
 
+/// Runs items by the crew it leads, or one after another, and keeps when each began and ended.
+#[derive(Clone, Debug, Default)]
+pub struct Watched;
+
+/// One region as it was seen: what was serial before it, until the first part began, every part, and after the last; microseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// On the leading thread since the region before.
+    pub before: f64,
+    /// Of every part, when it began and when it ended.
+    pub parts: Vec<[f64; 2]>,
+    /// When the leading thread went on.
+    pub end: f64,
+}
+
+thread_local! {
+    static SEEN: RefCell<(Option<Instant>, Vec<Seen>)> = const { RefCell::new((None, Vec::new())) };
+}
+
+impl Executor for Watched {
+    fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
+        let begin = Instant::now();
+        let mut timed: Vec<(&mut T, [f64; 2])> = items.iter_mut().map(|item| (item, [0.0; 2])).collect();
+        let micros = |since: Instant| 1e6 * since.elapsed().as_secs_f64();
+        // Whichever crew is asked, the team that this thread leads does the work.
+        Crew::default().for_each(&mut timed, |k, (item, span)| {
+            let start = micros(begin);
+            f(k, item);
+            *span = [start, micros(begin)];
+        });
+        let end = micros(begin);
+        let parts = timed.into_iter().map(|(_, span)| span).collect();
+        SEEN.with_borrow_mut(|(last, seen)| {
+            let before = last.map_or(0.0, |last| 1e6 * (begin - last).as_secs_f64());
+            seen.push(Seen { before, parts, end });
+            *last = Some(Instant::now());
+        });
+    }
+}
+
+/// What the regions of a solve take: medians of many runs, and what comes after the last region.
+#[allow(dead_code)] // not every bench looks so closely
+pub fn anatomy(mut f: impl FnMut()) -> (Vec<Seen>, f64) {
+    let mut runs: Vec<(Vec<Seen>, f64)> = Vec::new();
+    for _ in 0..301 {
+        SEEN.set((Some(Instant::now()), Vec::new()));
+        f();
+        let (last, seen) = SEEN.take();
+        runs.push((seen, last.map_or(0.0, |last| 1e6 * last.elapsed().as_secs_f64())));
+    }
+    let shape = runs[runs.len() / 2].0.clone();
+    runs.retain(|(seen, _)| seen.len() == shape.len());
+    let median = |of: &dyn Fn(&(Vec<Seen>, f64)) -> f64| {
+        let mut all: Vec<f64> = runs.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let seen = (0..shape.len()).map(|k| Seen {
+        before: median(&|run| run.0[k].before),
+        parts: (0..shape[k].parts.len())
+            .map(|p| [0, 1].map(|side| median(&|run| run.0[k].parts[p][side])))
+            .collect(),
+        end: median(&|run| run.0[k].end),
+    });
+    (seen.collect(), median(&|run| run.1))
+}
+
 /// One run: elapsed on one thread, and the times of its parallel regions.
 #[derive(Clone, Default)]
 pub struct Trace {

@@ -18,7 +18,7 @@ use super::member::Member;
 use super::separator::Separator;
 use crate::graph::Grouping;
 use crate::linalg::dense::DenseLdl;
-use crate::linalg::{Isa, Symbolic};
+use crate::linalg::{Isa, Symbolic, packed};
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::{LinearSystem, Near, Point, Scratch};
 use crate::solver::mixed::{MixedOptions, MixedSystem};
@@ -201,21 +201,24 @@ impl<E: Executor> Substructured<E> {
         }
         let m = self.cut.interface_rows();
         self.S.clear();
-        self.S.resize(m * m, 0.0);
+        self.S.resize(packed::len(m), 0.0);
         for member in &self.members {
             let (rows, schur) = (&member.part.interface, member.posted.schur.read());
-            for (i, &row) in rows.iter().enumerate() {
-                let from = &schur[i * rows.len()..(i + 1) * rows.len()];
-                let to = &mut self.S[row as usize * m..(row as usize + 1) * m];
-                for (&column, x) in rows.iter().zip(from) {
-                    to[column as usize] += x;
-                }
+            if rows.len() == m {
+                // It meets all of them, in their order.
+                self.S.iter_mut().zip(schur).for_each(|(to, x)| *to += x);
+                continue;
+            }
+            for (k, own) in packed::columns(rows.len(), schur).enumerate() {
+                let column = rows[k] as usize;
+                let to = &mut self.S[packed::diagonal(m, column)..];
+                rows[k..].iter().zip(own).for_each(|(&row, x)| to[row as usize - column] += x);
             }
         }
         self.step.clear();
         self.step.extend(self.regular.iter().map(|&c| if c.is_finite() { c } else { 0.0 }));
         let regular = &self.regular;
-        self.factor.factor(m, &self.S, |i| regular[i].is_finite(), &self.step);
+        self.factor.factor_packed(m, &self.S, |i| regular[i].is_finite(), &self.step);
     }
 
     /// One step: the interface reads the partitions, finds its impulses, the partitions follow.

@@ -10,6 +10,7 @@ use super::member::Member;
 use crate::linalg::kernels::{Numbers, Varying};
 use crate::linalg::multifrontal::{Assemble, FrontMut};
 use crate::linalg::ordering::MinDegree;
+use crate::linalg::packed;
 use crate::linalg::symbolic::Layout;
 use crate::linalg::{BlockGraph, Kernels, Multifrontal, NodeKind, OrderingKind, Symbolic, dissection};
 
@@ -180,11 +181,11 @@ impl Assemble for Seams<'_> {
             let member = &self.members[entry.member as usize];
             let width = member.part.interface.len();
             let (block, ld) = into.block(entry.to.0 as usize, entry.to.1 as usize);
+            let schur = member.posted.schur.read();
             for column in 0..entry.across.1 as usize {
-                let from = (entry.across.0 as usize + column) * width + entry.down.0 as usize;
-                let from = &member.posted.schur.read()[from..from + entry.down.1 as usize];
-                for (to, x) in block[column * ld..].iter_mut().zip(from) {
-                    *to += x;
+                for row in 0..entry.down.1 as usize {
+                    let (down, across) = (entry.down.0 as usize + row, entry.across.0 as usize + column);
+                    block[column * ld + row] += schur[packed::at(width, down, across)];
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! A dense symmetric matrix and its LDLᵀ on a subset of rows, on the kernels of the fronts.
 
 use super::kernels::{self, Isa, Kernels, Shape};
+use super::packed;
 
 /// Storage and factor of a dense symmetric positive definite matrix.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,33 @@ impl DenseLdl {
         shift: &[f64],
     ) -> u32 {
         assert!(matrix.len() == n * n && shift.len() == n, "a square matrix and one shift a row");
+        let columns = matrix.chunks_exact(n.max(1)).enumerate().map(|(column, all)| &all[column..]);
+        self.factor_columns(n, columns, takes_part, shift)
+    }
+
+    /// [`factor`](Self::factor) of a matrix of which the lower triangle is given, as in [`packed`].
+    ///
+    /// # Panics
+    /// If `matrix` has not as many numbers as that.
+    pub fn factor_packed(
+        &mut self,
+        n: usize,
+        matrix: &[f64],
+        takes_part: impl Fn(usize) -> bool,
+        shift: &[f64],
+    ) -> u32 {
+        assert!(matrix.len() == packed::len(n) && shift.len() == n, "half a matrix and one shift a row");
+        self.factor_columns(n, packed::columns(n, matrix), takes_part, shift)
+    }
+
+    /// Factors what the columns hold from the diagonal down.
+    fn factor_columns<'a>(
+        &mut self,
+        n: usize,
+        columns: impl Iterator<Item = &'a [f64]>,
+        takes_part: impl Fn(usize) -> bool,
+        shift: &[f64],
+    ) -> u32 {
         self.n = n;
         let shape = self.shape();
         let ld = shape.ld();
@@ -51,15 +79,12 @@ impl DenseLdl {
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));
         self.x.clear();
         self.x.resize(ld, 0.0);
-        for column in 0..n {
-            let to = &mut self.panel[column * ld..column * ld + n];
-            if self.sign[column] == 0.0 {
-                continue;
+        for (column, from) in columns.enumerate().filter(|&(column, _)| self.sign[column] != 0.0) {
+            let to = &mut self.panel[column * ld + column..column * ld + n];
+            for ((to, x), sign) in to.iter_mut().zip(from).zip(&self.sign[column..]) {
+                *to = if *sign == 0.0 { 0.0 } else { *x };
             }
-            for row in column..n {
-                to[row] = if self.sign[row] == 0.0 { 0.0 } else { matrix[column * n + row] };
-            }
-            to[column] += shift[column];
+            to[0] += shift[column];
         }
         kernels::factor_front(self.isa, shape, &mut self.panel, &mut [], &mut self.scratch, &self.sign)
     }
@@ -94,7 +119,11 @@ mod tests {
             let takes = |i: usize| i % 3 != 1;
             let mut ldl = DenseLdl::new(Kernels::Auto);
             let shift = vec![0.5; n];
+            let half: Vec<f64> = (0..n).flat_map(|c| matrix[c * n + c..(c + 1) * n].to_vec()).collect();
+            let mut same = ldl.clone();
             assert_eq!(ldl.factor(n, &matrix, takes, &shift), 0);
+            assert_eq!(same.factor_packed(n, &half, takes, &shift), 0);
+            assert_eq!(same.panel, ldl.panel);
             let wanted: Vec<f64> = (0..n).map(|i| if takes(i) { i as f64 - 2.5 } else { 0.0 }).collect();
             let mut x: Vec<f64> = (0..n)
                 .map(|i| (0..n).map(|j| matrix[i * n + j] * wanted[j]).sum::<f64>() + 0.5 * wanted[i])

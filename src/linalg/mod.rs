@@ -33,6 +33,7 @@ mod kernels_tree;
 mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
+pub mod packed;
 pub mod posted;
 mod separator;
 pub mod sparse_cholesky;

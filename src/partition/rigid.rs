@@ -210,7 +210,7 @@ impl Partition for RigidPartition {
         let Self { solver, problem, labels, .. } = self;
         let system = solver.linear_mut();
         system.factor(problem, labels, None);
-        inverse_mass.copy_from_slice(system.mixed.schur());
+        system.mixed.full_schur(inverse_mass);
     }
 
     fn finish(&mut self, impulse: &[f64]) -> bool {

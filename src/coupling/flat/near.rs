@@ -9,6 +9,7 @@ use super::Substructured;
 use crate::coupling::cut::GLUE;
 use crate::coupling::executor::Executor;
 use crate::coupling::member::Member;
+use crate::linalg::packed;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear;
 use crate::solver::system::Pass;
@@ -49,6 +50,8 @@ pub(super) struct Between {
     mask: Vec<bool>,
     /// Their places in the interface and numbers among all rows in focus.
     rows: Vec<(u32, u32)>,
+    /// Impulses at a partition's seam and its response to them.
+    here: [Vec<f64>; 2],
 }
 
 impl Between {
@@ -127,15 +130,15 @@ impl Member {
         }
     }
 
-    /// Calls `add(row of the interface, x)` for its response to impulses of the interface.
-    fn for_each_response(&self, impulse: &[f64], mut add: impl FnMut(usize, f64)) {
-        let (rows, schur) = (&self.part.interface, self.posted.schur.read());
-        for (column, l) in rows.iter().map(|&row| impulse[row as usize]).enumerate() {
-            if l != 0.0 {
-                let response = &schur[column * rows.len()..(column + 1) * rows.len()];
-                rows.iter().zip(response).for_each(|(&row, s)| add(row as usize, s * l));
-            }
-        }
+    /// Calls `add(row of the interface, x)` for its response to impulses of the interface; `here` is memory for these and for that.
+    fn for_each_response(&self, impulse: &[f64], here: &mut [Vec<f64>; 2], mut add: impl FnMut(usize, f64)) {
+        let (rows, [own, response]) = (&self.part.interface, here);
+        own.clear();
+        own.extend(rows.iter().map(|&row| impulse[row as usize]));
+        response.clear();
+        response.resize(rows.len(), 0.0);
+        packed::add_product(self.posted.schur.read(), own, response);
+        rows.iter().zip(&*response).for_each(|(&row, x)| add(row as usize, *x));
     }
 }
 
@@ -186,9 +189,10 @@ impl<E: Executor> Substructured<E> {
                 self.lambda[i] = near.lambda[number];
             }
         }
-        if !self.near.rows.is_empty() {
-            let (given, r) = (&self.lambda, &mut self.r);
-            self.members.iter().for_each(|member| member.for_each_response(given, |row, x| r[row] -= x));
+        if self.lambda.iter().any(|&given| given != 0.0) {
+            let (given, r, here) = (&self.lambda, &mut self.r, &mut self.near.here);
+            let members = self.members.iter();
+            members.for_each(|member| member.for_each_response(given, here, |row, x| r[row] -= x));
         }
         self.solve_interface();
         let between = &self.lambda;
@@ -270,14 +274,14 @@ impl<E: Executor> Substructured<E> {
         if self.near.rows.is_empty() {
             return;
         }
-        let (lambda, between) = (&self.lambda, &mut self.between);
+        let (lambda, between, here) = (&self.lambda, &mut self.between, &mut self.near.here);
         between.clear();
         between.resize(self.cut.interface.len(), 0.0);
         for member in &self.members {
             for (&row, x) in member.part.interface.iter().zip(member.posted.reading.read()) {
                 between[row as usize] += x;
             }
-            member.for_each_response(lambda, |row, x| between[row] += x);
+            member.for_each_response(lambda, here, |row, x| between[row] += x);
         }
         for &(i, number) in &self.near.rows {
             tell(number, self.lambda[i as usize], self.between[i as usize]);

@@ -29,6 +29,7 @@ use super::{Label, RowProblem};
 use crate::linalg::Multifrontal;
 use crate::linalg::kernels::{self, Numbers};
 use crate::linalg::ordering::MinDegree;
+use crate::linalg::packed;
 use crate::linalg::symbolic::NONE;
 use assembly::Assembler;
 use focus::Focus;
@@ -120,7 +121,7 @@ impl MixedSystem {
         self.changed.resize(problem.rows().div_ceil(64), 0);
         let m = interface.rows();
         self.schur.clear();
-        self.schur.resize(m * m, 0.0);
+        self.schur.resize(packed::len(m), 0.0);
         self.work.reserve(problem, self.factor.symbolic.locals);
         self.focus.clear();
         self.plan = Some(Box::new(plan));
@@ -176,20 +177,30 @@ impl MixedSystem {
         FactorStats { fronts: self.factor.symbolic.fronts.len(), refactored, flops, regularised }
     }
 
-    /// J_Γ K⁻¹ J_Γᵀ of the last factorization: full, symmetric, m_Γ × m_Γ. This is the partition's term of S_Γ
+    /// J_Γ K⁻¹ J_Γᵀ of the last factorization, its lower triangle as in [`packed`]. This is the partition's term of S_Γ
     /// (000 eq. 24); C_Γ is added once by the interface.
     pub fn schur(&mut self) -> &[f64] {
         let m = self.interface.rows();
         if let Some((update, ldu)) = self.factor.last_update() {
+            let mut rest = &mut self.schur[..];
             for column in 0..m {
-                for row in column..m {
-                    let s = -update[column * ldu + row];
-                    self.schur[column * m + row] = s;
-                    self.schur[row * m + column] = s;
-                }
+                let (own, behind) = std::mem::take(&mut rest).split_at_mut(m - column);
+                let from = &update[column * ldu + column..column * ldu + m];
+                own.iter_mut().zip(from).for_each(|(s, u)| *s = -u);
+                rest = behind;
             }
         }
         &self.schur
+    }
+
+    /// The same in full, row by row.
+    pub fn full_schur(&mut self, out: &mut [f64]) {
+        let m = self.interface.rows();
+        for (column, own) in packed::columns(m, self.schur()).enumerate() {
+            for (row, &s) in (column..m).zip(own) {
+                (out[column * m + row], out[row * m + column]) = (s, s);
+            }
+        }
     }
 
     /// The plan of the factorization: its tree, its operations, its subtrees.
