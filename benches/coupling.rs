@@ -1,7 +1,8 @@
 //! Substructuring on the problems of the scenes: speed against the paper's baseline and against one factorization of the
 //! whole, and the critical path. The paper's own loop is in `papers`.
 //!
-//! `cargo bench --bench coupling [-- [--anatomy] SCENE…]`; `--anatomy` prints where the time of single frames goes instead.
+//! `cargo bench --bench coupling [-- [--frames|--anatomy] SCENE…]`; `--frames` prints a line for every frame too, `--anatomy` where the
+//! time of single frames goes instead.
 //!
 //! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). Wall times on two real
 //! threads are printed beside it, median against median of runs taken in turns; on a busy machine they say little. What `auto` does is
@@ -210,6 +211,18 @@ fn compare(frame: &Frame, pool: &rayon::ThreadPool, sums: &mut Sums) {
         }));
     }
     let [wall_whole, wall_own] = wall.unwrap_or([tw.elapsed; 2]);
+    if std::env::args().any(|a| a == "--frames") {
+        println!(
+            "    {} rows: baseline {base:.3} ({pivots} pivots, {}), whole {:.3} ({} pivots, {} iterations), wall {wall_whole:.3}, `auto` {wall_own:.3}: {:.2}×, {:.0}× the baseline",
+            problem.rows(),
+            if solved { "solved" } else { "not solved" },
+            tw.elapsed,
+            told.pivots,
+            told.ipm_iterations,
+            wall_whole / wall_own,
+            base / wall_own,
+        );
+    }
     sums.frames += 1.0;
     sums.base_all += base;
     sums.base_pivots += f64::from(pivots);

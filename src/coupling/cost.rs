@@ -51,7 +51,7 @@ const FEW: usize = 320;
 /// Do the rows without bounds alone say where to cut? Contacts come and go, and where they are few partitions had better stay. Where they are
 /// many (cables wound around each other), a cut across them would be wide.
 pub fn is_cut_by_joints(outline: &Outline) -> bool {
-    outline.pays_in_parts() && outline.bounded <= FEW
+    outline.pays() && outline.bounded <= FEW
 }
 
 /// Is a step a linear solve or two and little else?
