@@ -23,7 +23,7 @@ use turnbuckle::coupling::executor::{Executor, Serial};
 use turnbuckle::coupling::flat::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
-use turnbuckle::solver::condensed::Outline;
+use turnbuckle::solver::condensed::{Marks, Outline};
 use turnbuckle::solver::linear::LinearSystem;
 use turnbuckle::solver::matrix_system::{MatrixMemory, MatrixSystem};
 use turnbuckle::solver::row_solver::Solver;
@@ -320,7 +320,7 @@ fn dissect(frame: &Frame, pool: &rayon::ThreadPool) {
     let total = |seen: &[Seen], after: f64| after + seen.iter().map(|s| s.before + s.end).sum::<f64>();
     println!(
         "  {:?}: whole {:.0} µs ({} pivots, {} iterations, {} factorizations); cut {:.0} on one thread, {:.0} on two",
-        Outline::of(problem, &mut Vec::new()),
+        Outline::of(problem, &mut Marks::default()),
         1e3 * tw.elapsed,
         told.pivots,
         told.ipm_iterations,

@@ -61,6 +61,7 @@ impl Executor for Timed {
 
 /// Runs items by the crew it leads, or one after another, and keeps when each began and ended.
 #[derive(Clone, Debug, Default)]
+#[allow(dead_code)] // not every bench looks so closely
 pub struct Watched;
 
 /// One region as it was seen: what was serial before it, until the first part began, every part, and after the last; microseconds.

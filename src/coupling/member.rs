@@ -3,6 +3,7 @@
 use super::cut::Part;
 use super::flat::near::Near;
 use crate::linalg::Isa;
+use crate::linalg::kernels::wide;
 use crate::linalg::posted::Posted;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::Scratch;
@@ -249,12 +250,7 @@ impl Member {
         self.seam.add_size(&self.seam_lambda, size);
         self.imbalance = balance::worst(&self.r_v, size) / balance::BALANCED;
         self.read_slack(shifted);
-        self.worst = 0.0;
-        for (label, r) in self.labels.iter().zip(&self.r_lambda) {
-            if *label == Label::Free {
-                self.worst = self.worst.max(r.abs() / enough);
-            }
-        }
+        self.worst = balance::largest(&self.r_lambda, &self.labels) / enough;
         self.posted.between.post(&self.scratch);
         self.posted.v.post(&self.v);
         self.posted.lambda.post(&self.lambda);
@@ -272,10 +268,8 @@ impl Member {
     fn read_slack(&mut self, shifted: bool) {
         self.w.resize(self.lambda.len(), 0.0);
         self.problem.slack(&self.v, &self.lambda, &mut self.w);
-        for k in 0..self.w.len() {
-            let soft = if shifted { self.diagonal[k] * self.lambda[k] } else { 0.0 };
-            self.r_lambda[k] = -self.w[k] - soft;
-        }
+        let shift = shifted.then_some(&self.diagonal[..]);
+        balance::missing(&self.w, shift, &self.lambda, &mut self.r_lambda);
         self.seam.velocity(&self.v, &mut self.scratch);
     }
 
@@ -310,13 +304,15 @@ impl Member {
             self.seam_lambda[k] += step[row as usize];
         }
         self.mixed.expand(&self.problem, &self.r_lambda, &self.seam_step, &mut self.dv, &mut self.dlambda);
-        for (v, d) in self.v.iter_mut().zip(&self.dv) {
-            *v += d;
-        }
-        for (k, d) in self.dlambda.iter().enumerate() {
-            if self.labels[k] == Label::Free {
-                self.lambda[k] += d;
-            }
-        }
+        let Self { v, dv, lambda, dlambda, labels, .. } = self;
+        wide(
+            #[inline(always)]
+            || {
+                v.iter_mut().zip(&*dv).for_each(|(v, d)| *v += d);
+                for ((lambda, d), label) in lambda.iter_mut().zip(&*dlambda).zip(&*labels) {
+                    *lambda = if *label == Label::Free { *lambda + d } else { *lambda };
+                }
+            },
+        );
     }
 }

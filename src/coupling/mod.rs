@@ -24,7 +24,7 @@ pub mod schur;
 mod separator;
 
 use crate::graph::BodyGraph;
-use crate::solver::condensed::Outline;
+use crate::solver::condensed::{Marks, Outline};
 use crate::solver::{RowBlock, RowProblem};
 
 /// The graph of a problem's bodies: rows tie them, and weigh on them as `systems::partition` has it.
@@ -35,7 +35,7 @@ pub fn body_graph(problem: &RowProblem) -> BodyGraph {
 /// The graph that tells `auto` where to cut, and its rows. Where few rows have bounds it is that of the others alone: contacts come and go, and partitions
 /// stay.
 pub fn cutting_graph(problem: &RowProblem) -> (BodyGraph, usize) {
-    let by_joints = cost::is_cut_by_joints(&Outline::of(problem, &mut Vec::new()));
+    let by_joints = cost::is_cut_by_joints(&Outline::of(problem, &mut Marks::default()));
     let bounded = |row: u32| problem.lo[row as usize].is_finite() || problem.hi[row as usize].is_finite();
     let ties = |block: &RowBlock| !by_joints || !(block.row..block.row + block.rows).any(bounded);
     let rows = problem.blocks.iter().filter(|block| ties(block)).map(|block| block.rows as usize).sum();

@@ -206,7 +206,7 @@ impl Nested {
             ..SolveStats::default()
         };
         let diagonal = diagonal(problem, &inverse);
-        stats.residual_relative = residual::relative(stats.residual, &b);
+        stats.residual_relative = stats.residual / residual::scale(&b);
         stats.residual_energy =
             residual::energy(&solution.lambda, &self.w, &problem.lo, &problem.hi, &diagonal);
         stats.converged = stats.residual_relative <= tolerance;

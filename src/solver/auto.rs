@@ -11,7 +11,6 @@ use super::ipm::{self, IpmMemory, IpmSettings, Pause};
 use super::pgcg::{self, PgcgMemory, PgcgSettings};
 use super::pgs::{self, PgsMemory, PgsSettings};
 use super::pgs_sm::{self, PgsSmSettings};
-use super::residual;
 use super::softening::Softening;
 use super::system::PivotSystem;
 use super::{Label, Method, Solution, SolveStats};
@@ -297,7 +296,7 @@ impl Engine {
     /// Where the quick way did not arrive: two slower ones, then whatever pivoting can do. One problem in some hundred
     /// thousand needs this.
     fn insist<S: PivotSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
-        let enough = settings.tolerance * residual::scale(system.b());
+        let enough = settings.tolerance * system.scale();
         let steady = IpmSettings {
             correctors: 2,
             centring: 1.0,
@@ -331,7 +330,7 @@ impl Engine {
         ipm_settings: &IpmSettings,
         stats: &mut SolveStats,
     ) {
-        let scale = residual::scale(system.b());
+        let scale = system.scale();
         let mut crossover = PivotSettings {
             max_pivots: 3.min(settings.crossover_pivots),
             target: 1e-3 * settings.target,
@@ -373,7 +372,7 @@ impl Engine {
             single_pivots: u32::MAX,
             ..together
         };
-        let enough = settings.tolerance * residual::scale(system.b());
+        let enough = settings.tolerance * system.scale();
         let start = self.best.labels.clone();
         for patient in [singly, together] {
             let outcome = bpp::pivot(system, &start, &patient, &mut self.pivots, &mut self.best);

@@ -76,25 +76,35 @@ pub fn slack(
     missing: &mut [f64],
 ) -> f64 {
     problem.slack(v, lambda, w);
+    self::missing(w, shift, lambda, missing);
+    largest(missing, labels)
+}
+
+/// What is missing to the rows, −w − D λ.
+pub fn missing(w: &[f64], shift: Option<&[f64]>, lambda: &[f64], out: &mut [f64]) {
     wide(
         #[inline(always)]
         || match shift {
-            None => missing.iter_mut().zip(&*w).for_each(|(missing, w)| *missing = -w),
+            None => out.iter_mut().zip(w).for_each(|(missing, w)| *missing = -w),
             Some(shift) => {
                 let soft = shift.iter().zip(lambda);
-                missing.iter_mut().zip(&*w).zip(soft).for_each(|((to, w), (d, l))| *to = -w - d * l);
+                out.iter_mut().zip(w).zip(soft).for_each(|((to, w), (d, l))| *to = -w - d * l);
             }
         },
     );
+}
+
+/// The largest of what is missing to free rows.
+pub fn largest(missing: &[f64], labels: &[Label]) -> f64 {
     wide(
         #[inline(always)]
-        || largest(missing, labels),
+        || largest_plainly(missing, labels),
     )
 }
 
-/// The largest of what is missing to free rows. Eight at once: one alone would wait for every comparison.
+/// Eight at once: one alone would wait for every comparison.
 #[inline(always)]
-fn largest(missing: &[f64], labels: &[Label]) -> f64 {
+fn largest_plainly(missing: &[f64], labels: &[Label]) -> f64 {
     let mut most = [0.0f64; 8];
     let one = |most: &mut f64, r: f64, label: Label| {
         let size = if label == Label::Free { r.abs() } else { 0.0 };

@@ -138,13 +138,13 @@ pub fn pivot<S: PivotSystem>(
     best: &mut Best,
 ) -> PivotOutcome {
     let n = system.rows();
-    let scale = residual::scale(system.b());
+    let scale = system.scale();
     let tolerance = Tolerance::new(settings.tau, scale);
     memory.labels.clear();
     memory.labels.extend_from_slice(start);
     index_sets::legalise(&mut memory.labels, system.lo(), system.hi());
+    // All of these are written before they are read.
     for buffer in [&mut memory.lambda, &mut memory.w, &mut memory.clamped, &mut memory.slack] {
-        buffer.clear();
         buffer.resize(n, 0.0);
     }
     memory.seen.clear();
@@ -222,17 +222,22 @@ fn choose<S: PivotSystem>(system: &S, rule: SinglePivot, memory: &PivotMemory) -
 /// Where a slack costs a factorization of its own, points that are far outside of their bounds are measured where they are: nobody
 /// arrives there.
 fn projected_residual<S: PivotSystem>(system: &mut S, memory: &mut PivotMemory, best: &mut Best) -> f64 {
-    memory.clamped.copy_from_slice(&memory.lambda);
-    index_sets::project(&mut memory.clamped, system.lo(), system.hi());
-    let here = residual::natural(&memory.lambda, &memory.w, system.lo(), system.hi());
-    let far = system.slack_is_costly() && here > FAR * residual::scale(system.b());
-    let r = if far || memory.clamped == memory.lambda {
+    let PivotMemory { lambda, w, clamped, slack, labels, .. } = memory;
+    let (here, inside) = residual::natural_within(lambda, w, system.lo(), system.hi());
+    if inside {
+        best.offer(lambda, labels, here);
+        return here;
+    }
+    clamped.copy_from_slice(lambda);
+    index_sets::project(clamped, system.lo(), system.hi());
+    let far = system.slack_is_costly() && here > FAR * system.scale();
+    let r = if far {
         here
     } else {
         // `w` belongs to the point before the projection; the sign tests still need it.
-        system.honest_slack(&memory.clamped, &mut memory.slack);
-        residual::natural(&memory.clamped, &memory.slack, system.lo(), system.hi())
+        system.honest_slack(clamped, slack);
+        residual::natural(clamped, slack, system.lo(), system.hi())
     };
-    best.offer(&memory.clamped, &memory.labels, r);
+    best.offer(clamped, labels, r);
     r
 }

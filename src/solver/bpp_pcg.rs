@@ -5,10 +5,10 @@
 //! is less work.
 
 use super::Label;
+use super::matrix_system;
 use super::pcg::{self, PcgMemory, PcgSettings, Subspace};
 use super::problem::RowKind;
 use super::system::PivotSystem;
-use super::{matrix_system, residual};
 use crate::linalg::incomplete::{Kind, Preconditioner, Scaling};
 use sprs::CsMat;
 
@@ -108,7 +108,7 @@ impl<'a, S: PivotSystem> PcgSystem<'a, S> {
         memory.report = InnerReport::default();
         memory.guess.clear();
         memory.guess.resize(a.rows(), 0.0);
-        let tolerance = settings.tolerance * residual::scale(inner.b());
+        let tolerance = settings.tolerance * inner.scale();
         let matrix_free = through_bodies.is_some_and(|work| work < a.nnz());
         PcgSystem { inner, a, memory, settings, matrix_free, tolerance }
     }

@@ -19,6 +19,7 @@ use super::linear::{LinearSystem, Near};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats};
+use crate::linalg::kernels::wide;
 
 /// Rows below which there is nothing to save.
 const WORTHWHILE: usize = 200;
@@ -37,9 +38,8 @@ const NEAR_OF_MANY: f64 = 0.2;
 /// What is kept from one solve to the next. Where nothing else is said there is one entry a row with bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Rows with bounds, by their number in the problem, and as a mask over all rows.
-    rows: Vec<u32>,
-    mask: Vec<bool>,
+    /// Rows with bounds, and the bodies they touch.
+    marks: Marks,
     lo: Vec<f64>,
     hi: Vec<f64>,
     b: Vec<f64>,
@@ -56,8 +56,6 @@ pub struct Memory {
     lambda: Vec<f64>,
     jv: Vec<f64>,
     start: Vec<Label>,
-    /// Bodies that rows with bounds touch.
-    touched: Vec<bool>,
     engine: Engine,
     factorizations: u32,
 }
@@ -74,6 +72,52 @@ pub(super) struct Whole<'a, L> {
     pub floor: &'a [f64],
 }
 
+/// Rows with bounds, by their number in the problem and as a mask over all rows, and a mark a body that they touch.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    rows: Vec<u32>,
+    mask: Vec<bool>,
+    touched: Vec<bool>,
+}
+
+impl Marks {
+    /// Those of a problem. Returns the number of bodies touched.
+    fn find(&mut self, problem: &RowProblem) -> usize {
+        let Self { rows, mask, touched } = self;
+        mask.resize(problem.rows(), false);
+        wide(
+            #[inline(always)]
+            || {
+                let bounds = problem.lo.iter().zip(&problem.hi);
+                mask.iter_mut().zip(bounds).for_each(|(mark, (&lo, &hi))| *mark = has_bounds(lo, hi));
+            },
+        );
+        rows.clear();
+        // Most rows are joints: eight at once are passed over.
+        for (first, eight) in (0..).step_by(8).zip(mask.chunks(8)) {
+            if eight.contains(&true) {
+                rows.extend((first..).zip(eight).filter(|(_, mark)| **mark).map(|(row, _)| row));
+            }
+        }
+        touched.clear();
+        touched.resize(problem.bodies(), false);
+        let (mut count, mut rest) = (0, &rows[..]);
+        for block in &problem.blocks {
+            let Some(&row) = rest.first() else { break };
+            if row >= block.row + block.rows {
+                continue;
+            }
+            for &body in problem.bodies_of(block) {
+                count += usize::from(!std::mem::replace(&mut touched[body as usize], true));
+            }
+            while rest.first().is_some_and(|&row| row < block.row + block.rows) {
+                rest = &rest[1..];
+            }
+        }
+        count
+    }
+}
+
 /// How much of a problem has to be decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
@@ -88,21 +132,10 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Of a problem; `touched` is memory for a mark a body.
-    pub fn of(problem: &RowProblem, touched: &mut Vec<bool>) -> Self {
-        touched.clear();
-        touched.resize(problem.bodies(), false);
-        let mut bounded = 0;
-        for block in &problem.blocks {
-            let rows = block.row as usize..(block.row + block.rows) as usize;
-            let own = rows.filter(|&row| has_bounds(problem.lo[row], problem.hi[row])).count();
-            if own > 0 {
-                bounded += own;
-                problem.bodies_of(block).iter().for_each(|&body| touched[body as usize] = true);
-            }
-        }
-        let touched = touched.iter().filter(|t| **t).count();
-        Outline { bodies: problem.bodies(), rows: problem.rows(), bounded, touched }
+    /// Of a problem; `marks` keeps which rows and bodies it counts.
+    pub fn of(problem: &RowProblem, marks: &mut Marks) -> Self {
+        let touched = marks.find(problem);
+        Outline { bodies: problem.bodies(), rows: problem.rows(), bounded: marks.rows.len(), touched }
     }
 
     /// Does eliminating the rows without bounds pay?
@@ -112,14 +145,15 @@ impl Outline {
     }
 }
 
+#[inline(always)]
 fn has_bounds(lo: f64, hi: f64) -> bool {
-    lo.is_finite() || hi.is_finite()
+    lo.is_finite() | hi.is_finite()
 }
 
 impl Memory {
     /// Does it pay in this problem, whole or cut?
     pub(super) fn pays(&mut self, problem: &RowProblem, cut: bool) -> bool {
-        let outline = Outline::of(problem, &mut self.touched);
+        let outline = Outline::of(problem, &mut self.marks);
         outline.pays() && (!cut || outline.bounded <= FEW_ROWS)
     }
 
@@ -143,7 +177,7 @@ impl Memory {
         };
         engine.pivoting_failed = false;
         let mut stats = engine.auto(&mut system, &start, &pivoting);
-        for (&row, label) in system.memory.rows.iter().zip(&engine.best.labels) {
+        for (&row, label) in system.memory.marks.rows.iter().zip(&engine.best.labels) {
             labels[row as usize] = *label;
         }
         stats.factorizations = self.factorizations;
@@ -151,14 +185,10 @@ impl Memory {
         stats
     }
 
-    /// Takes the rows with bounds of a problem.
+    /// Takes the rows with bounds of the problem that was marked last.
     fn take<L>(&mut self, whole: &Whole<'_, L>, labels: &[Label]) {
         let problem = whole.problem;
-        self.mask.clear();
-        self.mask.extend(problem.lo.iter().zip(&problem.hi).map(|(&lo, &hi)| has_bounds(lo, hi)));
-        self.rows.clear();
-        self.rows.extend((0..problem.rows() as u32).filter(|&row| self.mask[row as usize]));
-        let rows = self.rows.iter().map(|&row| row as usize);
+        let rows = self.marks.rows.iter().map(|&row| row as usize);
         for (to, from) in [
             (&mut self.b, whole.b),
             (&mut self.c, &problem.compliance[..]),
@@ -177,7 +207,7 @@ impl Memory {
         self.labels.clear();
         self.labels.extend(rows.map(|row| labels[row]));
         for buffer in [&mut self.shift, &mut self.r, &mut self.lambda, &mut self.jv] {
-            buffer.resize(self.rows.len(), 0.0);
+            buffer.resize(self.marks.rows.len(), 0.0);
         }
     }
 }
@@ -193,7 +223,7 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
         memory.factorizations = 1;
         let floor = (!whole.floor.is_empty()).then_some(whole.floor);
         let system = Condensed { whole, memory };
-        system.whole.linear.focus_on(system.whole.problem, &system.memory.mask, (labels, floor));
+        system.whole.linear.focus_on(system.whole.problem, &system.memory.marks.mask, (labels, floor));
         system
     }
 
@@ -236,7 +266,7 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
 
 impl<L: LinearSystem> PivotSystem for Condensed<'_, L> {
     fn rows(&self) -> usize {
-        self.memory.rows.len()
+        self.memory.marks.rows.len()
     }
     /// The slacks without any impulse, joints' included: the scale by which the whole is judged. Slacks are not formed from it.
     fn b(&self) -> &[f64] {

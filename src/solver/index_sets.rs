@@ -5,6 +5,7 @@
 
 use super::Label;
 use super::system::PivotSystem;
+use crate::linalg::kernels::wide;
 
 /// Tolerances of the sign tests, scaled to the problem at hand.
 ///
@@ -45,14 +46,31 @@ pub fn legalise(labels: &mut Vec<Label>, lo: &[f64], hi: &[f64]) {
         labels.clear();
         labels.resize(lo.len(), Label::Free);
     }
-    for (label, (&lo, &hi)) in labels.iter_mut().zip(lo.iter().zip(hi)) {
-        *label = match *label {
-            _ if is_held(lo, hi) => Label::Lower,
-            Label::Lower if lo == f64::NEG_INFINITY => Label::Free,
-            Label::Upper if hi == f64::INFINITY => Label::Free,
-            other => other,
-        };
-    }
+    wide(
+        #[inline(always)]
+        || {
+            // No branches: most rows have no bounds, some have, and nobody guesses which.
+            for (label, (&lo, &hi)) in labels.iter_mut().zip(lo.iter().zip(hi)) {
+                let nowhere = ((*label == Label::Lower) & (lo == f64::NEG_INFINITY))
+                    | ((*label == Label::Upper) & (hi == f64::INFINITY));
+                let legal = if nowhere { Label::Free } else { *label };
+                *label = if is_held(lo, hi) { Label::Lower } else { legal };
+            }
+        },
+    );
+}
+
+/// λ of tight rows at their bounds, zero on free ones.
+pub fn begin(labels: &[Label], lo: &[f64], hi: &[f64], lambda: &mut [f64]) {
+    wide(
+        #[inline(always)]
+        || {
+            for ((lambda, label), (&lo, &hi)) in lambda.iter_mut().zip(labels).zip(lo.iter().zip(hi)) {
+                let tight = if *label == Label::Lower { lo } else { hi };
+                *lambda = if *label == Label::Free { 0.0 } else { tight };
+            }
+        },
+    );
 }
 
 /// Labels of an impulse vector: tight where it touches or leaves a bound.
@@ -121,9 +139,14 @@ pub fn checksum(labels: &[Label]) -> u64 {
 
 /// λ clamped into its bounds.
 pub fn project(lambda: &mut [f64], lo: &[f64], hi: &[f64]) {
-    for (l, (&lo, &hi)) in lambda.iter_mut().zip(lo.iter().zip(hi)) {
-        *l = l.max(lo).min(hi);
-    }
+    wide(
+        #[inline(always)]
+        || {
+            for (l, (&lo, &hi)) in lambda.iter_mut().zip(lo.iter().zip(hi)) {
+                *l = l.max(lo).min(hi);
+            }
+        },
+    );
 }
 
 #[cfg(test)]

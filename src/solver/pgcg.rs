@@ -57,7 +57,7 @@ pub fn generalised<S: PivotSystem>(
     memory: &mut PgcgMemory,
     best: &mut Best,
 ) -> u32 {
-    let scale = residual::scale(system.b());
+    let scale = system.scale();
     memory.begin(system, start);
     let mut outer = 0;
     let mut single = 0u32;

@@ -82,7 +82,7 @@ pub fn sweep_until<S: PivotSystem>(
     memory: &mut PgsMemory,
     best: &mut Best,
 ) -> u32 {
-    let enough = settings.target * residual::scale(system.b());
+    let enough = settings.target * system.scale();
     memory.start(system, guess);
     let mut sweeps = 0;
     while memory.offer(system, best) > enough && sweeps < settings.max_sweeps {

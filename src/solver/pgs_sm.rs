@@ -7,7 +7,6 @@ use super::Label;
 use super::bpp::Best;
 use super::index_sets;
 use super::pgs::PgsMemory;
-use super::residual;
 use super::system::PivotSystem;
 
 /// Settings of the method.
@@ -37,7 +36,7 @@ pub fn subspace_minimisation<S: PivotSystem>(
     memory: &mut PgsMemory,
     best: &mut Best,
 ) -> u32 {
-    let enough = settings.target * residual::scale(system.b());
+    let enough = settings.target * system.scale();
     memory.start(system, guess);
     let mut solves = 0;
     loop {

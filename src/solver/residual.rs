@@ -46,6 +46,18 @@ pub fn natural(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
     finite_or_infinite(sum.sqrt())
 }
 
+/// [`natural`], and whether every λ lies within its bounds.
+pub fn natural_within(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> (f64, bool) {
+    let inside = wide(
+        #[inline(always)]
+        || {
+            let bounds = lo.iter().zip(hi);
+            lambda.iter().zip(bounds).fold(true, |so_far, (l, (lo, hi))| so_far & (l >= lo) & (l <= hi))
+        },
+    );
+    (natural(lambda, w, lo, hi), inside)
+}
+
 /// Σ f(λ, w, …) over all rows; not a number if λ or w of any row is not.
 #[inline(always)]
 fn sum_of_rows<const K: usize>(of: [&[f64]; K], f: impl Fn([f64; K]) -> f64) -> f64 {
@@ -102,11 +114,6 @@ fn energy_row(lambda: f64, w: f64, lo: f64, hi: f64, a: f64) -> f64 {
     most(square(lambda - lo, most(w, 0.0)), square(hi - lambda, most(-w, 0.0)))
 }
 
-/// Divides a residual by max(1, ‖b‖₂).
-pub fn relative(residual: f64, b: &[f64]) -> f64 {
-    residual / scale(b)
-}
-
 /// max(1, ‖b‖₂), the yardstick of relative residuals.
 pub fn scale(b: &[f64]) -> f64 {
     let square = wide(
@@ -132,11 +139,23 @@ pub fn judge<S: PivotSystem>(
     w: &mut Vec<f64>,
     stats: &mut SolveStats,
 ) {
-    w.clear();
+    // Written before it is read.
     w.resize(lambda.len(), 0.0);
     system.honest_slack(lambda, w);
+    judge_slack(system, lambda, hi, tolerance, w, stats);
+}
+
+/// The same with the slack velocities at hand.
+pub fn judge_slack<S: PivotSystem>(
+    system: &S,
+    lambda: &[f64],
+    hi: &[f64],
+    tolerance: f64,
+    w: &[f64],
+    stats: &mut SolveStats,
+) {
     stats.residual = natural(lambda, w, system.lo(), hi);
-    stats.residual_relative = relative(stats.residual, system.b());
+    stats.residual_relative = stats.residual / system.scale();
     stats.residual_energy = energy(lambda, w, system.lo(), hi, system.diagonal());
     stats.converged = stats.residual_relative <= tolerance;
 }

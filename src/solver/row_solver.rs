@@ -104,7 +104,7 @@ impl<L: LinearSystem> Solver<L> {
             stats = self.engine.conjugate(method, &mut system, a, solution, &self.settings);
         }
         // `auto` arrives: where conjugate gradients did not, the direct solver goes on.
-        let enough = self.settings.tolerance * residual::scale(system.b());
+        let enough = self.settings.tolerance * system.scale();
         let open = self.method == Method::Auto && self.engine.best.residual > enough;
         if gradients.is_none() || open {
             let mut condensed = None;
@@ -154,12 +154,11 @@ fn answer<L: LinearSystem>(
 ) -> SolveStats {
     solution.lambda.clone_from(&engine.best.lambda);
     solution.labels.clone_from(&engine.best.labels);
-    system.settle(&solution.labels, &mut solution.lambda);
-    system.velocity(&solution.lambda, &mut solution.v);
+    let belonging = system.settle(&solution.labels, &mut solution.lambda);
+    system.tell(belonging, &solution.lambda, &mut solution.v, w);
     stats.factorizations = system.factorizations();
     stats.analysed = system.analysed();
-    let hi = system.given_hi();
-    residual::judge(&mut system, &solution.lambda, hi, settings.tolerance, w, &mut stats);
+    residual::judge_slack(&system, &solution.lambda, system.given_hi(), settings.tolerance, w, &mut stats);
     stats
 }
 
@@ -194,8 +193,19 @@ fn is_well_formed(p: &RowProblem) -> bool {
         && are_finite(p.momentum.as_flattened())
         && are_finite(&p.compliance)
         && are_finite(&p.d)
-        && p.lo.iter().all(|x| !x.is_nan() && *x < f64::INFINITY)
-        && p.hi.iter().all(|x| !x.is_nan() && *x > f64::NEG_INFINITY)
+        && are_bounds(&p.lo, &p.hi)
+}
+
+/// Is there something between them, infinity at most?
+fn are_bounds(lo: &[f64], hi: &[f64]) -> bool {
+    wide(
+        #[inline(always)]
+        || {
+            // No number is neither below nor above another.
+            lo.iter().fold(true, |so_far, x| so_far & (*x < f64::INFINITY))
+                & hi.iter().fold(true, |so_far, x| so_far & (*x > f64::NEG_INFINITY))
+        },
+    )
 }
 
 /// Are all of them numbers? Nobody stops at the first that is not: without an end to look for, many are looked at in one instruction.

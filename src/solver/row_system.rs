@@ -32,6 +32,8 @@ pub struct Memory<L> {
     inverse: Vec<[f64; 36]>,
     diagonal: Vec<f64>,
     b: Vec<f64>,
+    /// max(1, ‖b‖₂).
+    scale: f64,
     /// Are M⁻¹ those of the problem?
     inverted: bool,
     /// Are the masses of the problem, and all that was derived from it, numbers?
@@ -53,9 +55,8 @@ pub struct Memory<L> {
     /// λ and w of the last index set.
     last: Vec<f64>,
     last_w: Vec<f64>,
-    /// The impulses whose balance with v was looked at last, and what was found.
-    judged: Vec<f64>,
-    balanced: bool,
+    /// Do λ and v of the last index set balance? None if nobody has looked.
+    balanced: Option<bool>,
     response: Vec<f64>,
     evaluated: bool,
     factorizations: u32,
@@ -65,6 +66,29 @@ pub struct Memory<L> {
 
 /// Memory of a [`RowSystem`] on one factorization of the whole problem.
 pub type RowMemory = Memory<MixedSystem>;
+
+/// How impulses and the velocities of the last factorization belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belonging {
+    /// They are those it found. Do they obey M v = p + Jᵀ λ to round-off?
+    Same {
+        /// See above.
+        balanced: bool,
+    },
+    /// They differ by no more than round-off.
+    Near {
+        /// As with `Same`.
+        balanced: bool,
+    },
+    /// They do not.
+    Apart,
+}
+
+impl Belonging {
+    fn balances(self) -> bool {
+        matches!(self, Self::Same { balanced: true } | Self::Near { balanced: true })
+    }
+}
 
 /// A row problem with its linear system.
 pub struct RowSystem<'a, L = MixedSystem> {
@@ -127,12 +151,12 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             buffer.resize(6 * problem.bodies(), 0.0);
         }
         memory.evaluated = false;
-        memory.judged.clear();
         memory.response.clear();
         memory.inverse.resize(problem.bodies(), [0.0; 36]);
         memory.scratch.fit(problem);
         let mut system = RowSystem { problem, memory };
         system.form();
+        system.memory.scale = residual::scale(&system.memory.b);
         system.form_floor();
         system
     }
@@ -169,10 +193,11 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// Makes v of the last factorization belong to the best point: where a later index set has replaced it, the best one's
     /// is computed again (λ is replaced if that makes the residual smaller); where single bodies are out of balance, they
-    /// are brought back. λ alone does not tell v as exactly as the factorization does.
-    pub fn settle(&mut self, labels: &[Label], lambda: &mut Vec<f64>) {
-        if !self.memory.evaluated || self.balances(lambda) {
-            return;
+    /// are brought back. λ alone does not tell v as exactly as the factorization does. Says how λ and v belong together then.
+    pub fn settle(&mut self, labels: &[Label], lambda: &mut Vec<f64>) -> Belonging {
+        let belonging = self.belonging(lambda);
+        if !self.memory.evaluated || belonging.balances() {
+            return belonging;
         }
         let n = lambda.len();
         let mut w = vec![0.0; n];
@@ -190,6 +215,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         } else {
             self.balance_bodies(lambda, before, &mut w);
         }
+        self.belonging(lambda)
     }
 
     /// v += M⁻¹ (p + Jᵀ λ − M v) for bodies out of balance, kept if the residual is below `before`.
@@ -197,11 +223,12 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Beside stiff neighbours a light body's own mass is lost to all but a few digits of the factor, and refinement ends
     /// short of round-off. Moved by as little as it is out of balance, it disturbs the slacks by next to nothing.
     fn balance_bodies(&mut self, lambda: &[f64], before: f64, w: &mut [f64]) {
-        if self.balances(lambda) || moved_away(&self.memory.last, lambda) {
+        let belonging = self.belonging(lambda);
+        if belonging == Belonging::Apart || belonging.balances() {
             return;
         }
         self.need_inverse();
-        let Memory { v, inverse, scratch, last, last_w, judged, balanced, hi, .. } = &mut *self.memory;
+        let Memory { v, inverse, scratch, last, last_w, balanced, hi, .. } = &mut *self.memory;
         let Scratch { r_v, size, .. } = scratch;
         balance::form(self.problem, v, lambda, r_v, size);
         let old = v.clone();
@@ -218,42 +245,54 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         self.problem.slack(v, lambda, w);
         let in_balance = balance::worst(r_v, size) <= balance::BALANCED;
         if in_balance && residual::natural(lambda, w, &self.problem.lo, hi) < before {
-            for (to, from) in [(&mut *judged, lambda), (last, lambda), (last_w, &*w)] {
+            for (to, from) in [(last, lambda), (last_w, &*w)] {
                 to.clear();
                 to.extend_from_slice(from);
             }
-            *balanced = true;
+            *balanced = Some(true);
         } else {
             *v = old;
         }
     }
 
-    /// v after the step for an impulse vector: that of the factorization where the two belong together,
-    /// else M⁻¹ (p + Jᵀ λ).
-    pub fn velocity(&mut self, lambda: &[f64], v: &mut Vec<f64>) {
+    /// v after the step for an impulse vector, and w: those of the factorization where they belong together, else
+    /// v = M⁻¹ (p + Jᵀ λ).
+    pub fn tell(&mut self, belonging: Belonging, lambda: &[f64], v: &mut Vec<f64>, w: &mut Vec<f64>) {
+        // Both are written in full.
+        w.resize(lambda.len(), 0.0);
         v.clear();
-        if self.balances(lambda) {
-            v.extend_from_slice(&self.memory.v);
-            return;
-        }
-        self.respond(lambda);
-        v.extend_from_slice(&self.memory.q);
+        self.slack_by(belonging, lambda, w);
+        v.extend_from_slice(if belonging.balances() { &self.memory.v } else { &self.memory.q });
     }
 
-    /// Do λ and the v of the last factorization obey M v = p + Jᵀ λ to round-off?
-    fn balances(&mut self, lambda: &[f64]) -> bool {
-        let Memory { evaluated, scratch, v, last, judged, balanced, .. } = &mut *self.memory;
-        if !*evaluated || moved_away(last, lambda) {
-            return false;
+    /// How λ and the v of the last factorization belong together.
+    fn belonging(&mut self, lambda: &[f64]) -> Belonging {
+        let Memory { evaluated, scratch, v, last, balanced, .. } = &mut *self.memory;
+        if !*evaluated {
+            return Belonging::Apart;
         }
-        if !same_bits(judged, lambda) {
+        let mut look = || {
             let Scratch { r_v, size, .. } = scratch;
             balance::form(self.problem, v, lambda, r_v, size);
-            *balanced = balance::worst(r_v, size) <= balance::BALANCED;
-            judged.clear();
-            judged.extend_from_slice(lambda);
+            balance::worst(r_v, size) <= balance::BALANCED
+        };
+        if same_bits(last, lambda) {
+            Belonging::Same { balanced: *balanced.get_or_insert_with(look) }
+        } else if moved_away(last, lambda) {
+            Belonging::Apart
+        } else {
+            Belonging::Near { balanced: look() }
         }
-        *balanced
+    }
+
+    // A λ + b rounds like ε ‖A‖ ‖λ‖: a gram beside a tonne (A = 1e3, λ = 1e6) is then known to 1e-7 m/s
+    // however exact the solution. v has an equation of its own, M v = p + Jᵀ λ, which is checked.
+    fn slack_by(&mut self, belonging: Belonging, lambda: &[f64], w: &mut [f64]) {
+        match belonging {
+            Belonging::Same { balanced: true } => w.copy_from_slice(&self.memory.last_w),
+            Belonging::Near { balanced: true } => self.problem.slack(&self.memory.v, lambda, w),
+            _ => self.slack(lambda, w),
+        }
     }
 
     /// Brings the numbers into the mixed form at the first factorization; iterative methods need none.
@@ -360,7 +399,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     fn point_of(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
         self.load();
         self.combine_shift(shift);
-        let enough = balance::REFINED * residual::scale(&self.memory.b);
+        let enough = balance::REFINED * self.memory.scale;
         let Memory {
             mixed,
             shift,
@@ -371,19 +410,12 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             scratch,
             last,
             last_w,
-            judged,
             balanced,
             evaluated,
             ..
         } = &mut *self.memory;
         *factorizations += 1;
-        for i in 0..labels.len() {
-            lambda[i] = match labels[i] {
-                Label::Free => 0.0,
-                Label::Lower => self.problem.lo[i],
-                Label::Upper => hi[i],
-            };
-        }
+        index_sets::begin(labels, &self.problem.lo, hi, lambda);
         let shift = shifted.then_some(shift.as_slice());
         let point = Point { v, lambda: &mut *lambda, w: &mut *w };
         let imbalance = mixed.evaluate(self.problem, labels, shift, point, enough, scratch);
@@ -392,11 +424,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         last.extend_from_slice(lambda);
         last_w.clear();
         last_w.extend_from_slice(w);
-        judged.clear();
-        if let Some(imbalance) = imbalance {
-            judged.extend_from_slice(lambda);
-            *balanced = imbalance <= balance::BALANCED;
-        }
+        *balanced = imbalance.map(|imbalance| imbalance <= balance::BALANCED);
     }
 
     /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
@@ -482,6 +510,9 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     fn b(&self) -> &[f64] {
         &self.memory.b
     }
+    fn scale(&self) -> f64 {
+        self.memory.scale
+    }
     fn lo(&self) -> &[f64] {
         &self.problem.lo
     }
@@ -522,18 +553,9 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     // w = J v + C λ + d with the v of the factorization where λ belongs to it.
-    //
-    // A λ + b rounds like ε ‖A‖ ‖λ‖: a gram beside a tonne (A = 1e3, λ = 1e6) is then known to 1e-7 m/s
-    // however exact the solution. v has an equation of its own, M v = p + Jᵀ λ, which is checked.
     fn honest_slack(&mut self, lambda: &[f64], w: &mut [f64]) {
-        let known = self.memory.evaluated && same_bits(&self.memory.last, lambda);
-        if known && self.balances(lambda) {
-            w.copy_from_slice(&self.memory.last_w);
-        } else if self.balances(lambda) {
-            self.problem.slack(&self.memory.v, lambda, w);
-        } else {
-            self.slack(lambda, w);
-        }
+        let belonging = self.belonging(lambda);
+        self.slack_by(belonging, lambda, w);
     }
 
     fn slack(&mut self, lambda: &[f64], w: &mut [f64]) {

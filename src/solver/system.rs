@@ -7,6 +7,7 @@
 use super::Label;
 use super::ipm::Chunk;
 use super::problem::RowKind;
+use super::residual;
 
 /// Work on one chunk.
 pub type Pass<'a> = dyn Fn(&mut Chunk) + Sync + 'a;
@@ -17,6 +18,10 @@ pub trait PivotSystem {
     fn rows(&self) -> usize;
     /// b.
     fn b(&self) -> &[f64];
+    /// max(1, ‖b‖₂), the yardstick of relative residuals.
+    fn scale(&self) -> f64 {
+        residual::scale(self.b())
+    }
     /// Lower bounds.
     fn lo(&self) -> &[f64];
     /// Upper bounds, nowhere below the lower ones.

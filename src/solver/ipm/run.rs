@@ -2,7 +2,6 @@
 
 use super::{IpmMemory, IpmSettings};
 use crate::solver::bpp::Best;
-use crate::solver::residual;
 use crate::solver::system::PivotSystem;
 
 /// A run of the interior point from a cold start, which may be asked to go on.
@@ -47,7 +46,7 @@ impl Run {
         memory.refined = settings.careful;
         memory.exact = settings.exact;
         memory.start(system, settings.start_margin, 0.0);
-        let scale = residual::scale(system.b());
+        let scale = system.scale();
         Run {
             first_mu: memory.mu(),
             scale,
