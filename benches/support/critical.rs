@@ -100,10 +100,13 @@ impl Executor for Watched {
     }
 }
 
+/// The regions of one solve, and what comes after the last of them.
+type Run = (Vec<Seen>, f64);
+
 /// What the regions of a solve take: medians of many runs, and what comes after the last region.
 #[allow(dead_code)] // not every bench looks so closely
-pub fn anatomy(mut f: impl FnMut()) -> (Vec<Seen>, f64) {
-    let mut runs: Vec<(Vec<Seen>, f64)> = Vec::new();
+pub fn anatomy(mut f: impl FnMut()) -> Run {
+    let mut runs: Vec<Run> = Vec::new();
     for _ in 0..301 {
         SEEN.set((Some(Instant::now()), Vec::new()));
         f();
@@ -112,7 +115,7 @@ pub fn anatomy(mut f: impl FnMut()) -> (Vec<Seen>, f64) {
     }
     let shape = runs[runs.len() / 2].0.clone();
     runs.retain(|(seen, _)| seen.len() == shape.len());
-    let median = |of: &dyn Fn(&(Vec<Seen>, f64)) -> f64| {
+    let median = |of: &dyn Fn(&Run) -> f64| {
         let mut all: Vec<f64> = runs.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]

@@ -49,6 +49,8 @@ pub struct Part {
     pub rows: Vec<u32>,
     /// Interface rows that touch this partition, by their number in the interface.
     pub interface: Vec<u32>,
+    /// Rows inside that touch a copy whose velocity does not count: the first of those that stand together, and how many.
+    pub on_copies: Vec<(u32, u32)>,
     /// Its rows in the whole, as stretches.
     pub row_runs: Runs,
     /// The bodies whose velocity counts here, as stretches.
@@ -207,9 +209,14 @@ impl Part {
             RowBlock { row: self.rows.len() as u32, body: self.local_bodies.len() as u32, entry, ..*block };
         self.blocks.push(b);
         self.rows.extend(block.row..block.row + block.rows);
+        let mut counts = true;
         for &body in bodies {
             let local = self.local(body).expect("the partition has all bodies of the block");
             self.local_bodies.push(local);
+            counts &= self.owned[local as usize];
+        }
+        if !counts {
+            self.on_copies.push((local.row, local.rows));
         }
         self.local_blocks.push(local);
     }

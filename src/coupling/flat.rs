@@ -19,11 +19,13 @@ use super::separator::Separator;
 use crate::graph::Grouping;
 use crate::linalg::dense::DenseLdl;
 use crate::linalg::{Isa, Symbolic, packed};
+use crate::solver::forming::Formed;
 use crate::solver::ipm::Chunk;
-use crate::solver::linear::{LinearSystem, Near, Point, Scratch};
+use crate::solver::linear::{Confirmed, LinearSystem, Near, Point, Scratch};
 use crate::solver::mixed::{MixedOptions, MixedSystem};
+use crate::solver::residual::Sums;
 use crate::solver::system::Pass;
-use crate::solver::{Label, RowProblem, balance, forming};
+use crate::solver::{Label, RowBlock, RowProblem, balance, forming};
 
 /// What a cut system looks like and costs, for reports and benches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +66,10 @@ pub struct Substructured<E> {
     loaded: bool,
     /// M⁻¹ and M⁻¹ p of bodies on both sides of a row.
     free: Vec<([f64; 36], [f64; 6])>,
+    /// The diagonal of A and b of the rows between partitions.
+    a: Vec<f64>,
+    b: Vec<f64>,
+    /// S_Γ, its lower triangle.
     S: Vec<f64>,
     factor: DenseLdl,
     /// S_Γ as a tree, where that is less work than a dense factor.
@@ -78,8 +84,8 @@ pub struct Substructured<E> {
     between: Vec<f64>,
     /// Bodies that several partitions have, ascending.
     shared: Vec<Shared>,
-    /// Blocks inside of partitions that touch a copy whose velocity does not count.
-    on_copies: Vec<u32>,
+    /// Blocks inside of partitions that touch a copy whose velocity does not count: block, partition, first row there.
+    on_copies: Vec<(u32, u32, u32)>,
     pivot_v: Vec<f64>,
     pivot_lambda: Vec<f64>,
     near: near::Between,
@@ -164,34 +170,37 @@ impl<E: Executor> Substructured<E> {
                 owner: (p as u32, k as u32),
                 ..Shared::default()
             }));
-            let on_copy = |&&b: &&u32| {
-                let bodies = problem.bodies_of(&problem.blocks[b as usize]);
-                bodies.iter().any(|&body| self.cut.owner(body) != p as u32)
-            };
-            self.on_copies.extend(part.blocks.iter().filter(on_copy));
+            for &(row, _) in &part.on_copies {
+                let whole = part.rows[row as usize];
+                let block = problem.blocks.partition_point(|block| block.row + block.rows <= whole);
+                self.on_copies.push((block as u32, p as u32, row));
+            }
         }
         self.shared.sort_unstable_by_key(|shared| shared.body);
     }
 
-    /// The diagonal of A and b of the rows between partitions. Are they numbers?
-    fn form_between(
-        &mut self,
-        problem: &RowProblem,
-        isa: Isa,
-        (diagonal, b): (&mut [f64], &mut [f64]),
-    ) -> bool {
-        let (free, mut finite) = (&mut self.free, true);
+    /// The diagonal of A and b of the rows between partitions; those of glue are of no use.
+    fn form_between(&mut self, problem: &RowProblem, isa: Isa) -> Formed {
+        let m = self.cut.interface_rows();
+        self.a.resize(m, 0.0);
+        self.b.resize(m, 0.0);
+        let (free, mut first) = (&mut self.free, 0);
+        let mut formed = Formed { finite: true, square: 0.0, lacks: false };
         for block in self.cut.between.iter().map(|&block| &problem.blocks[block as usize]) {
-            let rows = block.row as usize..(block.row + block.rows) as usize;
+            let own = first..first + block.rows as usize;
+            first = own.end;
             let bodies = problem.bodies_of(block);
             free.resize(bodies.len(), ([0.0; 36], [0.0; 6]));
             for ((inverse, q), &body) in free.iter_mut().zip(bodies) {
                 forming::invert(problem, body as usize, inverse, q);
             }
-            let rows = (&mut diagonal[rows.clone()], &mut b[rows]);
-            finite &= forming::form_block(isa, problem, block, |k| (&free[k].0, &free[k].1), rows);
+            let (a, b) = (&mut self.a[own.clone()], &mut self.b[own]);
+            let free = |k: usize| (&free[k].0, &free[k].1);
+            let finite = forming::form_block(isa, problem, block, free, (&mut *a, &mut *b));
+            let compliance = &problem.compliance[block.row as usize..(block.row + block.rows) as usize];
+            formed.add(&Formed::of(finite, compliance, a, b));
         }
-        finite
+        formed
     }
 
     /// S_Γ from the partitions' responses, in order, and its factor.
@@ -308,26 +317,101 @@ impl<E: Executor> Substructured<E> {
         }
     }
 
-    /// v, λ and w of the whole from the partitions.
-    fn collect(&mut self, problem: &RowProblem, point: Point<'_>) {
-        let Point { v, lambda, w } = point;
+    /// v and λ of the whole from the partitions.
+    fn collect_impulses(&self, v: &mut [f64], lambda: &mut [f64]) {
         for Member { part, posted, .. } in &self.members {
             part.owned_runs.give_sixes(posted.v.read(), v);
             part.row_runs.give(posted.lambda.read(), lambda);
+        }
+        for (&own, &row) in self.lambda.iter().zip(&self.cut.interface).filter(|(_, row)| **row != GLUE) {
+            lambda[row as usize] = own;
+        }
+    }
+
+    /// What all rows say of λ and w; `w` is memory.
+    fn judge(&self, problem: &RowProblem, point: Point<'_>) -> Sums {
+        let Point { v, lambda, w } = point;
+        let mut sums = Sums::default();
+        self.members.iter().for_each(|member| sums.add(&member.sums));
+        self.slack_between(problem, lambda, w);
+        let mut first = 0;
+        for &b in &self.cut.between {
+            let rows = rows_of(&problem.blocks[b as usize]);
+            let own = first..first + rows.len();
+            first = own.end;
+            let bounds = (&problem.lo[rows.clone()], &problem.hi[rows.clone()]);
+            sums.add(&Sums::of(&lambda[rows.clone()], &w[rows], bounds, &self.a[own]));
+        }
+        for &(b, part, row) in &self.on_copies {
+            let block = &problem.blocks[b as usize];
+            let rows = rows_of(block);
+            problem.slack_of(block, v, lambda, &mut w[rows.clone()]);
+            let diagonal = &self.members[part as usize].posted.a.read()[row as usize..][..rows.len()];
+            let bounds = (&problem.lo[rows.clone()], &problem.hi[rows.clone()]);
+            sums.add(&Sums::of(&lambda[rows.clone()], &w[rows], bounds, diagonal));
+        }
+        sums
+    }
+
+    /// w of the rows between partitions.
+    fn slack_between(&self, problem: &RowProblem, lambda: &[f64], w: &mut [f64]) {
+        for (i, &row) in self.cut.interface.iter().enumerate().filter(|(_, row)| **row != GLUE) {
+            let row = row as usize;
+            w[row] = self.between[i] + problem.compliance[row] * lambda[row] + problem.d[row];
+        }
+    }
+
+    /// v, λ and w of the whole from the partitions.
+    fn collect(&mut self, problem: &RowProblem, point: Point<'_>) {
+        let Point { v, lambda, w } = point;
+        self.collect_impulses(v, lambda);
+        for Member { part, posted, .. } in &self.members {
             part.row_runs.give(posted.w.read(), w);
         }
-        for (i, &row) in self.cut.interface.iter().enumerate() {
-            if row != GLUE {
-                let row = row as usize;
-                lambda[row] = self.lambda[i];
-                w[row] = self.between[i] + problem.compliance[row] * lambda[row] + problem.d[row];
-            }
-        }
-        for &b in &self.on_copies {
+        self.slack_between(problem, lambda, w);
+        for &(b, ..) in &self.on_copies {
             let block = &problem.blocks[b as usize];
-            let rows = block.row as usize..(block.row + block.rows) as usize;
-            problem.slack_of(block, v, lambda, &mut w[rows]);
+            problem.slack_of(block, v, lambda, &mut w[rows_of(block)]);
         }
+    }
+
+    /// The partitions' points of an index set, refined, with λ of tight rows as given; they are judged where that is asked for. Returns the
+    /// relative imbalance. Every partition balances its own share; a copied body's impulses through the glue count as its own.
+    fn balance(
+        &mut self,
+        problem: &RowProblem,
+        labels: &[Label],
+        shift: Option<&[f64]>,
+        lambda: &[f64],
+        enough: f64,
+        judged: bool,
+    ) -> f64 {
+        self.begin_between(labels, lambda);
+        let (given, between) = (lambda, &self.lambda);
+        self.executor.for_each(&mut self.members, |_, m| m.begin_point(labels, shift, given, between));
+        self.factor_between(problem, labels, shift);
+        for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
+            *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
+        }
+        let shifted = shift.is_some();
+        // One refinement is not for the residual's sake but for λ's.
+        self.solve_interface();
+        let step = &self.step;
+        self.executor.for_each(&mut self.members, |_, m| m.follow_first(step, shifted));
+        let mut progress = balance::Progress::default();
+        let mut imbalance = f64::INFINITY;
+        for pass in 1..=balance::MAX_REFINEMENTS {
+            self.solve_interface();
+            let step = &self.step;
+            self.executor.for_each(&mut self.members, |_, m| m.follow_point(step, shifted, enough, judged));
+            let slack;
+            (imbalance, slack) = self.worst_of_all(problem, enough);
+            if progress.is_over(imbalance, slack) || pass == balance::MAX_REFINEMENTS {
+                break;
+            }
+            self.executor.for_each(&mut self.members, |_, m| m.refine_point(slack <= 1.0));
+        }
+        imbalance.max(self.imbalance_of_shared()) * balance::BALANCED
     }
 
     /// (C+D)_Γ of an index set; S_Γ is factored again if anything changed.
@@ -448,24 +532,30 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         }
     }
 
-    fn form(
-        &mut self,
-        problem: &RowProblem,
-        isa: Isa,
-        (diagonal, b): (&mut [f64], &mut [f64]),
-    ) -> Option<bool> {
+    fn form(&mut self, problem: &RowProblem, isa: Isa) -> Option<Formed> {
         self.recut(problem);
         self.executor.for_each(&mut self.members, |_, member| {
             member.load(problem);
             member.form(problem, isa);
         });
         self.loaded = true;
+        let mut formed = self.form_between(problem, isa);
+        self.members.iter().filter_map(|member| member.formed.as_ref()).for_each(|own| formed.add(own));
+        Some(formed)
+    }
+
+    fn tell_formed(&self, _problem: &RowProblem, (diagonal, b): (&mut [f64], &mut [f64])) {
         for member in &self.members {
             member.part.row_runs.give(member.posted.a.read(), diagonal);
             member.part.row_runs.give(member.posted.b.read(), b);
         }
-        let between = self.form_between(problem, isa, (diagonal, b));
-        Some(between & self.members.iter().all(|member| member.finite))
+        for (i, &row) in self.cut.interface.iter().enumerate().filter(|(_, row)| **row != GLUE) {
+            (diagonal[row as usize], b[row as usize]) = (self.a[i], self.b[i]);
+        }
+    }
+
+    fn tell_formed_near(&self, rows: (&mut [f64], &mut [f64])) {
+        self.tell_near(rows);
     }
 
     fn load(&mut self, problem: &RowProblem) -> bool {
@@ -548,7 +638,6 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         self.executor.for_each(items, f);
     }
 
-    // Every partition balances its own share; a copied body's impulses through the glue count as its own.
     fn evaluate(
         &mut self,
         problem: &RowProblem,
@@ -559,33 +648,25 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         _scratch: &mut Scratch,
     ) -> Option<f64> {
         let Point { v, lambda, w } = point;
-        self.begin_between(labels, lambda);
-        let (given, between) = (&*lambda, &self.lambda);
-        self.executor.for_each(&mut self.members, |_, m| m.begin_point(labels, shift, given, between));
-        self.factor_between(problem, labels, shift);
-        for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
-            *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
-        }
-        let shifted = shift.is_some();
-        // One refinement is not for the residual's sake but for λ's.
-        self.solve_interface();
-        let step = &self.step;
-        self.executor.for_each(&mut self.members, |_, m| m.follow_first(step, shifted));
-        let mut progress = balance::Progress::default();
-        let mut imbalance = f64::INFINITY;
-        for pass in 1..=balance::MAX_REFINEMENTS {
-            self.solve_interface();
-            let step = &self.step;
-            self.executor.for_each(&mut self.members, |_, m| m.follow_point(step, shifted, enough));
-            let slack;
-            (imbalance, slack) = self.worst_of_all(problem, enough);
-            if progress.is_over(imbalance, slack) || pass == balance::MAX_REFINEMENTS {
-                break;
-            }
-            self.executor.for_each(&mut self.members, |_, m| m.refine_point(slack <= 1.0));
-        }
+        let imbalance = self.balance(problem, labels, shift, lambda, enough, false);
         self.collect(problem, Point { v, lambda, w });
-        Some(imbalance.max(self.imbalance_of_shared()) * balance::BALANCED)
+        Some(imbalance)
+    }
+
+    fn confirm(
+        &mut self,
+        problem: &RowProblem,
+        labels: &[Label],
+        point: Point<'_>,
+        enough: f64,
+        _diagonal: &[f64],
+        _scratch: &mut Scratch,
+    ) -> Confirmed {
+        let Point { v, lambda, w } = point;
+        let imbalance = self.balance(problem, labels, None, lambda, enough, true);
+        self.collect_impulses(v, lambda);
+        let sums = self.judge(problem, Point { v, lambda, w });
+        Confirmed { balanced: imbalance <= balance::BALANCED, sums }
     }
 
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32) {
@@ -613,6 +694,11 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         self.solve(problem, &r_v, &r_lambda, v, lambda, refinements);
         (self.pivot_v, self.pivot_lambda) = (r_v, r_lambda);
     }
+}
+
+/// The rows of a block.
+fn rows_of(block: &RowBlock) -> std::ops::Range<usize> {
+    block.row as usize..(block.row + block.rows) as usize
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@ use super::flat::near::Near;
 use crate::linalg::Isa;
 use crate::linalg::kernels::wide;
 use crate::linalg::posted::Posted;
+use crate::solver::forming::Formed;
 use crate::solver::ipm::Chunk;
 use crate::solver::linear::Scratch;
 use crate::solver::mixed::{InterfaceRows, MixedSystem};
+use crate::solver::residual::Sums;
 use crate::solver::system::Pass;
 use crate::solver::{Label, RowProblem, balance, forming};
 
@@ -21,12 +23,12 @@ pub(super) struct Member {
     pub(super) seam: InterfaceRows,
     pub(super) mixed: MixedSystem,
     pub(super) analysed: bool,
-    /// M⁻¹ and M⁻¹ p of its bodies, the diagonal of A and b of its rows, and whether these are numbers.
+    /// M⁻¹ and M⁻¹ p of its bodies, the diagonal of A and b of its rows, and what is to be said of these.
     pub(super) inverse: Vec<[f64; 36]>,
     pub(super) q: Vec<f64>,
     pub(super) a: Vec<f64>,
     pub(super) b: Vec<f64>,
-    pub(super) finite: bool,
+    pub(super) formed: Option<Formed>,
     pub(super) posted: Letters,
     pub(super) labels: Vec<Label>,
     pub(super) diagonal: Vec<f64>,
@@ -49,6 +51,7 @@ pub(super) struct Member {
     pub(super) w: Vec<f64>,
     pub(super) worst: f64,
     pub(super) imbalance: f64,
+    pub(super) sums: Sums,
     /// Sizes of the terms of the momenta of bodies it shares, six numbers each, without the glue.
     pub(super) shared_size: Vec<f64>,
     /// Memory of refinement.
@@ -110,7 +113,8 @@ impl Member {
         }
         let (problem, free) = (&self.problem, (&self.inverse[..], &self.q[..]));
         let rows = (&mut self.a[..], &mut self.b[..]);
-        self.finite = finite & forming::form_rows(isa, problem, &problem.blocks, free, rows);
+        let finite = finite & forming::form_rows(isa, problem, &problem.blocks, free, rows);
+        self.formed = Some(Formed::of(finite, &problem.compliance, &self.a, &self.b));
         self.posted.a.post(&self.a);
         self.posted.b.post(&self.b);
     }
@@ -237,8 +241,8 @@ impl Member {
         self.refine_point(false);
     }
 
-    /// Follows a step of the interface and measures what is left.
-    pub(super) fn follow_point(&mut self, step: &[f64], shifted: bool, enough: f64) {
+    /// Follows a step of the interface and measures what is left. If asked, its rows say what they think of it.
+    pub(super) fn follow_point(&mut self, step: &[f64], shifted: bool, enough: f64, judged: bool) {
         self.take_step(step);
         self.form_balance();
         let size = &mut self.balance.size;
@@ -254,7 +258,20 @@ impl Member {
         self.posted.between.post(&self.scratch);
         self.posted.v.post(&self.v);
         self.posted.lambda.post(&self.lambda);
-        self.posted.w.post(&self.w);
+        if judged {
+            self.judge();
+        } else {
+            self.posted.w.post(&self.w);
+        }
+    }
+
+    /// What its rows say of λ and w; those on a copy whose velocity does not count are left to the whole.
+    fn judge(&mut self) {
+        for &(row, rows) in &self.part.on_copies {
+            self.w[row as usize..(row + rows) as usize].fill(0.0);
+        }
+        let bounds = (&self.problem.lo[..], &self.problem.hi[..]);
+        self.sums = Sums::of(&self.lambda, &self.w, bounds, &self.a);
     }
 
     /// What is missing to its momenta without the seam, and the sizes of the terms.

@@ -9,6 +9,7 @@ use crate::linalg::Symbolic;
 use crate::partition::rigid::RigidPartition;
 use crate::solver::mixed::MixedOptions;
 use crate::solver::problem::invert_spd6;
+use crate::solver::residual::Sums;
 use crate::solver::{Label, Method, RowProblem, Solution, SolveStats, residual};
 
 /// Relative imbalance of M v = p + Jᵀ λ that is round-off.
@@ -201,15 +202,10 @@ impl Nested {
             divide(&inverse, &mut self.q);
             problem.slack(&self.q, &solution.lambda, &mut self.w);
         }
-        let mut stats = SolveStats {
-            residual: residual::natural(&solution.lambda, &self.w, &problem.lo, &problem.hi),
-            ..SolveStats::default()
-        };
-        let diagonal = diagonal(problem, &inverse);
-        stats.residual_relative = stats.residual / residual::scale(&b);
-        stats.residual_energy =
-            residual::energy(&solution.lambda, &self.w, &problem.lo, &problem.hi, &diagonal);
-        stats.converged = stats.residual_relative <= tolerance;
+        let mut stats = SolveStats::default();
+        let (bounds, diagonal) = ((&problem.lo[..], &problem.hi[..]), diagonal(problem, &inverse));
+        let sums = Sums::of(&solution.lambda, &self.w, bounds, &diagonal);
+        sums.judge(n, residual::scale(&b), tolerance, &mut stats);
         stats
     }
 }

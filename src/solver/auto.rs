@@ -221,6 +221,13 @@ impl Engine {
         stats
     }
 
+    /// A problem was solved without these solvers: nothing of theirs goes on.
+    pub(super) fn forget(&mut self, pivoting_failed: bool) {
+        self.best.reset();
+        self.paused = None;
+        self.pivoting_failed = pivoting_failed;
+    }
+
     /// Is the answer at hand a rough one?
     pub fn is_paused(&self) -> bool {
         self.paused.is_some()

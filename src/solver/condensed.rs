@@ -66,8 +66,8 @@ pub(super) struct Whole<'a, L> {
     pub linear: &'a mut L,
     /// Upper bounds, nowhere below the lower ones.
     pub hi: &'a [f64],
-    pub b: &'a [f64],
-    pub diagonal: &'a [f64],
+    /// The diagonal of A and b, where they are not with the partitions.
+    pub formed: Option<(&'a [f64], &'a [f64])>,
     /// What is missing to the least compliance; empty when nothing is.
     pub floor: &'a [f64],
 }
@@ -143,6 +143,12 @@ impl Outline {
         let near = if self.bounded <= FEW_ROWS { NEAR } else { NEAR_OF_MANY };
         self.rows >= WORTHWHILE && self.touched > 0 && self.touched as f64 <= near * self.bodies as f64
     }
+
+    /// Does it pay where the problem is cut or not? Many rows the interior point decides on all threads, and may be asked for a rough
+    /// answer first.
+    pub fn pays_in(&self, parts: bool) -> bool {
+        self.pays() && (!parts || self.bounded <= FEW_ROWS)
+    }
 }
 
 #[inline(always)]
@@ -151,10 +157,9 @@ fn has_bounds(lo: f64, hi: f64) -> bool {
 }
 
 impl Memory {
-    /// Does it pay in this problem, whole or cut?
-    pub(super) fn pays(&mut self, problem: &RowProblem, cut: bool) -> bool {
-        let outline = Outline::of(problem, &mut self.marks);
-        outline.pays() && (!cut || outline.bounded <= FEW_ROWS)
+    /// How much of a problem has to be decided. What is decided next is that.
+    pub(super) fn outline(&mut self, problem: &RowProblem) -> Outline {
+        Outline::of(problem, &mut self.marks)
     }
 
     /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there. `failed`:
@@ -190,15 +195,21 @@ impl Memory {
         let problem = whole.problem;
         let rows = self.marks.rows.iter().map(|&row| row as usize);
         for (to, from) in [
-            (&mut self.b, whole.b),
             (&mut self.c, &problem.compliance[..]),
             (&mut self.d, &problem.d[..]),
             (&mut self.lo, &problem.lo[..]),
             (&mut self.hi, whole.hi),
-            (&mut self.diagonal, whole.diagonal),
         ] {
             to.clear();
             to.extend(rows.clone().map(|row| from[row]));
+        }
+        for buffer in [&mut self.diagonal, &mut self.b] {
+            buffer.resize(rows.len(), 0.0);
+        }
+        if let Some((diagonal, b)) = whole.formed {
+            for (k, row) in rows.clone().enumerate() {
+                (self.diagonal[k], self.b[k]) = (diagonal[row], b[row]);
+            }
         }
         self.floor.clear();
         self.floor.extend(rows.clone().map(|row| whole.floor.get(row).copied().unwrap_or(0.0)));
@@ -222,8 +233,12 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
         memory.take(&whole, labels);
         memory.factorizations = 1;
         let floor = (!whole.floor.is_empty()).then_some(whole.floor);
-        let system = Condensed { whole, memory };
-        system.whole.linear.focus_on(system.whole.problem, &system.memory.marks.mask, (labels, floor));
+        let mut system = Condensed { whole, memory };
+        let Condensed { whole, memory } = &mut system;
+        whole.linear.focus_on(whole.problem, &memory.marks.mask, (labels, floor));
+        if whole.formed.is_none() {
+            whole.linear.tell_formed_near((&mut memory.diagonal, &mut memory.b));
+        }
         system
     }
 

@@ -1,9 +1,55 @@
 //! What the numbers of a problem say before anything is factored: M⁻¹, M⁻¹ p, the diagonal of A and b = J M⁻¹ p + d.
 
 use super::problem::{RowBlock, RowProblem, invert_spd6};
+use super::residual;
 use super::row_solver::are_finite;
 use crate::linalg::Isa;
-use crate::linalg::kernels::{self, Six};
+use crate::linalg::kernels::{self, Six, wide};
+
+/// Compliance below this share of A_ii counts as rigid: its square root is where double precision
+/// stops telling redundant rows apart, and 1/C would drown the masses.
+const COMPLIANCE_FLOOR: f64 = 1e-14;
+
+/// What is known of some rows before anything is factored.
+#[derive(Clone, Copy, Debug)]
+pub struct Formed {
+    /// Are they, and the masses of their bodies, numbers?
+    pub finite: bool,
+    /// Σ b².
+    pub square: f64,
+    /// Has any of them less than the least compliance?
+    pub lacks: bool,
+}
+
+impl Formed {
+    /// Of rows with these numbers.
+    pub fn of(finite: bool, compliance: &[f64], diagonal: &[f64], b: &[f64]) -> Self {
+        Formed { finite, square: residual::square(b), lacks: lacks(compliance, diagonal) }
+    }
+
+    /// And of others.
+    pub fn add(&mut self, others: &Self) {
+        self.finite &= others.finite;
+        self.square += others.square;
+        self.lacks |= others.lacks;
+    }
+}
+
+/// What is missing to the least compliance of a row.
+#[inline(always)]
+pub fn missing_compliance(compliance: f64, diagonal: f64) -> f64 {
+    (COMPLIANCE_FLOOR * diagonal.abs().max(1e-30) - compliance).max(0.0)
+}
+
+/// Is anything missing to the least compliance of any row? Nobody stops at the first: without an end to look for, many are looked at in
+/// one instruction.
+fn lacks(compliance: &[f64], diagonal: &[f64]) -> bool {
+    let rows = compliance.iter().zip(diagonal);
+    wide(
+        #[inline(always)]
+        || rows.fold(false, |any, (&c, &a)| any | (missing_compliance(c, a) > 0.0)),
+    )
+}
 
 /// M⁻¹ and M⁻¹ p of one body. Are its mass and what comes of it numbers?
 pub fn invert(problem: &RowProblem, body: usize, inverse: &mut [f64; 36], q: &mut [f64]) -> bool {

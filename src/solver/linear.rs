@@ -10,8 +10,10 @@
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
 use super::balance;
+use super::forming::Formed;
 use super::ipm::Chunk;
 use super::mixed::{MixedOptions, MixedSystem};
+use super::residual::Sums;
 use super::system::Pass;
 use super::{Label, RowProblem};
 use crate::linalg::Isa;
@@ -24,6 +26,15 @@ pub struct Point<'a> {
     pub lambda: &'a mut [f64],
     /// w per row.
     pub w: &'a mut [f64],
+}
+
+/// What was found of an index set.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirmed {
+    /// Do v and λ obey M v = p + Jᵀ λ to round-off?
+    pub balanced: bool,
+    /// What the rows say.
+    pub sums: Sums,
 }
 
 /// Memory of refinement.
@@ -76,10 +87,14 @@ pub trait LinearSystem {
     /// New numbers; analyses first when the topology changed, and says so.
     fn load(&mut self, problem: &RowProblem) -> bool;
     /// Looks at a problem that will be loaded: the diagonal of A and b = J M⁻¹ p + d, where partitions form them beside their
-    /// own copies of the numbers. Are these and the masses numbers?
-    fn form(&mut self, _problem: &RowProblem, _isa: Isa, _rows: (&mut [f64], &mut [f64])) -> Option<bool> {
+    /// own copies of the numbers.
+    fn form(&mut self, _problem: &RowProblem, _isa: Isa) -> Option<Formed> {
         None
     }
+    /// The diagonal of A and b as [`form`](Self::form) found them.
+    fn tell_formed(&self, _problem: &RowProblem, _rows: (&mut [f64], &mut [f64])) {}
+    /// The same of the rows in focus.
+    fn tell_formed_near(&self, _rows: (&mut [f64], &mut [f64])) {}
     /// Factors for an index set, with D ≥ 0 added to the compliance.
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>);
     /// Solves with the last factor. Of tight rows r_λ is not read and λ is left as it is.
@@ -204,6 +219,23 @@ pub trait LinearSystem {
         }
         problem.slack(point.v, point.lambda, point.w);
         None
+    }
+    /// [`evaluate`](Self::evaluate) of an index set that is probably the answer, judged on the way. `w` is memory; whether it is told is
+    /// not said. Of the diagonal of A that of the whole problem is given where there is one.
+    fn confirm(
+        &mut self,
+        problem: &RowProblem,
+        labels: &[Label],
+        point: Point<'_>,
+        enough: f64,
+        diagonal: &[f64],
+        scratch: &mut Scratch,
+    ) -> Confirmed {
+        let Point { v, lambda, w } = point;
+        let point = Point { v: &mut *v, lambda: &mut *lambda, w: &mut *w };
+        let imbalance = self.evaluate(problem, labels, None, point, enough, scratch);
+        let sums = Sums::of(lambda, w, (&problem.lo, &problem.hi), diagonal);
+        Confirmed { balanced: imbalance.is_some_and(|imbalance| imbalance <= balance::BALANCED), sums }
     }
     /// One pivot: r_v = p + J_Tᵀ λ_T with λ of tight rows as given, r_λ = −d.
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);

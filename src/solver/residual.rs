@@ -50,12 +50,16 @@ pub fn natural(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
 pub fn natural_within(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> (f64, bool) {
     let inside = wide(
         #[inline(always)]
-        || {
-            let bounds = lo.iter().zip(hi);
-            lambda.iter().zip(bounds).fold(true, |so_far, (l, (lo, hi))| so_far & (l >= lo) & (l <= hi))
-        },
+        || are_inside(lambda, lo, hi),
     );
     (natural(lambda, w, lo, hi), inside)
+}
+
+/// Lies every λ within its bounds?
+#[inline(always)]
+fn are_inside(lambda: &[f64], lo: &[f64], hi: &[f64]) -> bool {
+    let bounds = lo.iter().zip(hi);
+    lambda.iter().zip(bounds).fold(true, |so_far, (l, (lo, hi))| so_far & (l >= lo) & (l <= hi))
 }
 
 /// Σ f(λ, w, …) over all rows; not a number if λ or w of any row is not.
@@ -81,28 +85,11 @@ fn sum_of_rows<const K: usize>(of: [&[f64]; K], f: impl Fn([f64; K]) -> f64) -> 
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// Mean energy (joule) by which the rows miss complementarity.
+/// The square of the natural residual of one row in λ√a and w/√a. Squares are compared, so that no root is taken.
 ///
 /// The natural residual adds newton-seconds to metres per second. Scaled by a = A_ii, λ√a and w/√a
 /// both have the unit √J; half the square of the natural residual in those variables is an energy,
 /// and 003 averages it over the rows.
-pub fn energy(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64], diagonal: &[f64]) -> f64 {
-    let n = lambda.len();
-    if n == 0 {
-        return 0.0;
-    }
-    let sum = wide(
-        #[inline(always)]
-        || {
-            sum_of_rows([lambda, w, lo, hi, diagonal], |[lambda, w, lo, hi, a]| {
-                energy_row(lambda, w, lo, hi, a)
-            })
-        },
-    );
-    finite_or_infinite(0.5 * sum / n as f64)
-}
-
-/// The square of the natural residual of one row in λ√a and w/√a. Squares are compared, so that no root is taken.
 #[inline(always)]
 fn energy_row(lambda: f64, w: f64, lo: f64, hi: f64, a: f64) -> f64 {
     // A row nothing moves (A_ii = 0) has no mass to measure by; 1 kg keeps it visible.
@@ -116,16 +103,77 @@ fn energy_row(lambda: f64, w: f64, lo: f64, hi: f64, a: f64) -> f64 {
 
 /// max(1, ‖b‖₂), the yardstick of relative residuals.
 pub fn scale(b: &[f64]) -> f64 {
-    let square = wide(
+    scale_of(square(b))
+}
+
+/// ‖b‖₂².
+pub fn square(b: &[f64]) -> f64 {
+    wide(
         #[inline(always)]
         || sum_of_rows([b, b], |[x, _]| x * x),
-    );
+    )
+}
+
+/// [`scale`] of a b with this square.
+pub fn scale_of(square: f64) -> f64 {
     let norm = square.sqrt();
     if norm.is_finite() { norm.max(1.0) } else { 1.0 }
 }
 
 fn finite_or_infinite(x: f64) -> f64 {
     if x.is_finite() { x } else { f64::INFINITY }
+}
+
+/// What the rows of a problem, or of a part of it, say of an impulse vector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sums {
+    /// Σ r² of 000 eq. (29).
+    pub natural: f64,
+    /// Twice the energy (joule) by which the rows miss complementarity.
+    pub energy: f64,
+    /// Lies every λ within its bounds?
+    pub inside: bool,
+}
+
+impl Default for Sums {
+    /// Of no rows.
+    fn default() -> Self {
+        Sums { natural: 0.0, energy: 0.0, inside: true }
+    }
+}
+
+impl Sums {
+    /// Of some rows.
+    pub fn of(lambda: &[f64], w: &[f64], (lo, hi): (&[f64], &[f64]), diagonal: &[f64]) -> Self {
+        let natural = |[lambda, w, lo, hi]: [f64; 4]| {
+            let r = natural_row(lambda, w, lo, hi);
+            r * r
+        };
+        let energy = |[lambda, w, lo, hi, a]: [f64; 5]| energy_row(lambda, w, lo, hi, a);
+        wide(
+            #[inline(always)]
+            || Sums {
+                natural: sum_of_rows([lambda, w, lo, hi], natural),
+                energy: sum_of_rows([lambda, w, lo, hi, diagonal], energy),
+                inside: are_inside(lambda, lo, hi),
+            },
+        )
+    }
+
+    /// And those of other rows.
+    pub fn add(&mut self, others: &Self) {
+        self.natural += others.natural;
+        self.energy += others.energy;
+        self.inside &= others.inside;
+    }
+
+    /// The three measures of a problem of so many rows and of this scale, written into `stats`, and whether they pass `tolerance`.
+    pub fn judge(&self, rows: usize, scale: f64, tolerance: f64, stats: &mut SolveStats) {
+        stats.residual = finite_or_infinite(self.natural.sqrt());
+        stats.residual_relative = stats.residual / scale;
+        stats.residual_energy = finite_or_infinite(0.5 * self.energy / rows.max(1) as f64);
+        stats.converged = stats.residual_relative <= tolerance;
+    }
 }
 
 /// The three measures of an impulse vector, written into `stats`, and whether they pass `tolerance`.
@@ -154,10 +202,8 @@ pub fn judge_slack<S: PivotSystem>(
     w: &[f64],
     stats: &mut SolveStats,
 ) {
-    stats.residual = natural(lambda, w, system.lo(), hi);
-    stats.residual_relative = stats.residual / system.scale();
-    stats.residual_energy = energy(lambda, w, system.lo(), hi, system.diagonal());
-    stats.converged = stats.residual_relative <= tolerance;
+    let sums = Sums::of(lambda, w, (system.lo(), hi), system.diagonal());
+    sums.judge(lambda.len(), system.scale(), tolerance, stats);
 }
 
 #[cfg(test)]
@@ -185,7 +231,10 @@ mod tests {
     fn not_a_number_is_never_small() {
         let r = natural(&[f64::NAN], &[0.0], &[0.0], &[1.0]);
         assert_eq!(r, f64::INFINITY);
-        let e = energy(&[0.0], &[f64::NAN], &[0.0], &[1.0], &[1.0]);
-        assert_eq!(e, f64::INFINITY);
+        let mut stats = SolveStats::default();
+        Sums::of(&[0.0], &[f64::NAN], (&[0.0], &[1.0]), &[1.0]).judge(1, 1.0, 1.0, &mut stats);
+        assert!(
+            stats.residual_energy == f64::INFINITY && stats.residual == f64::INFINITY && !stats.converged
+        );
     }
 }

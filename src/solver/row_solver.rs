@@ -5,7 +5,7 @@ use super::condensed;
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem, invert_spd6};
-use super::row_system::{Memory, RowSystem};
+use super::row_system::{Decision, Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
 use crate::linalg::kernels::wide;
@@ -91,13 +91,14 @@ impl<L: LinearSystem> Solver<L> {
             return refuse(problem, solution);
         }
         index_sets::legalise(&mut solution.labels, &problem.lo, &problem.hi);
-        let mut system = RowSystem::new(problem, &mut self.memory);
+        let mut system = RowSystem::begin(problem, &mut self.memory);
         if !system.is_finite() {
             return refuse(problem, solution);
         }
-        let mut stats = SolveStats::default();
         let gradients = gradients(self.method, problem, solution, &self.settings);
+        let mut stats = SolveStats::default();
         if let Some(method) = gradients {
+            system.complete();
             // The preconditioner needs the numbers of A; products go through whichever is less work.
             let matrix = problem.to_matrix();
             let a = (&matrix.a, Some(system.product_work()));
@@ -107,21 +108,29 @@ impl<L: LinearSystem> Solver<L> {
         let enough = self.settings.tolerance * system.scale();
         let open = self.method == Method::Auto && self.engine.best.residual > enough;
         if gradients.is_none() || open {
-            let mut condensed = None;
+            let mut decided = None;
             if self.method == Method::Auto {
                 let (memory, failed) = (&mut self.condensed, self.engine.pivoting_failed);
-                condensed = system.decide_condensed(memory, &mut solution.labels, failed, &self.settings);
-                self.condenses = condensed.is_some();
+                let decision = system.decide_condensed(memory, &mut solution.labels, failed, &self.settings);
+                if let Decision::Made(stats) = decision {
+                    decided = Some(stats);
+                }
+                self.condenses = decided.is_some();
+                let simple = gradients.is_none() && !matches!(decision, Decision::Open);
+                if simple && let Some(stats) = system.confirm(solution, &mut self.w, &self.settings) {
+                    self.engine.forget(decided.is_some_and(|stats| stats.ipm_iterations > 0));
+                    return with_decided(stats, decided);
+                }
             }
+            system.complete();
             // What was decided there is to be confirmed, whatever became of the last attempt.
-            self.engine.pivoting_failed &= condensed.is_none();
+            self.engine.pivoting_failed &= decided.is_none();
             let before = stats;
             stats = self.engine.run_roughly(self.method, &mut system, solution, &self.settings, rough);
-            if let Some(condensed) = condensed {
-                self.engine.pivoting_failed = condensed.ipm_iterations > 0;
-                stats.pivots += condensed.pivots;
-                stats.ipm_iterations += condensed.ipm_iterations;
+            if let Some(decided) = decided {
+                self.engine.pivoting_failed = decided.ipm_iterations > 0;
             }
+            stats = with_decided(stats, decided);
             stats.pivots += before.pivots;
             (stats.inner_iterations, stats.imaginary_share) =
                 (before.inner_iterations, before.imaginary_share);
@@ -140,6 +149,16 @@ impl<L: LinearSystem> Solver<L> {
         let mut system = RowSystem::new(problem, &mut self.memory);
         let stats = self.engine.go_on(&mut system, &self.settings, rough);
         answer(system, &self.engine, &self.settings, &mut self.w, solution, stats)
+    }
+}
+
+/// What a solve did, with what it took to decide the rows with bounds before it.
+fn with_decided(stats: SolveStats, decided: Option<SolveStats>) -> SolveStats {
+    let before = decided.unwrap_or_default();
+    SolveStats {
+        pivots: stats.pivots + before.pivots,
+        ipm_iterations: stats.ipm_iterations + before.ipm_iterations,
+        ..stats
     }
 }
 

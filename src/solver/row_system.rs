@@ -6,20 +6,15 @@
 use super::auto::Settings;
 use super::balance;
 use super::condensed::{self, Whole};
-use super::forming;
+use super::forming::{self, Formed};
 use super::ipm::Chunk;
 use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
-use super::{Label, SolveStats, index_sets, residual};
+use super::{Label, Solution, SolveStats, index_sets, residual};
 use crate::linalg::Isa;
-use crate::linalg::kernels::wide;
-
-/// Compliance below this share of A_ii counts as rigid: its square root is where double precision
-/// stops telling redundant rows apart, and 1/C would drown the masses.
-const COMPLIANCE_FLOOR: f64 = 1e-14;
 
 /// Stretches of bodies or rows that may be worked on at once.
 const STRETCHES: usize = 4;
@@ -38,6 +33,10 @@ pub struct Memory<L> {
     inverted: bool,
     /// Are the masses of the problem, and all that was derived from it, numbers?
     finite: bool,
+    /// Are the diagonal of A and b here, or still with the partitions?
+    complete: bool,
+    /// Has any row less than the least compliance?
+    lacks: bool,
     hi: Vec<f64>,
     labels: Vec<Label>,
     /// What is missing to the least compliance; empty when nothing is.
@@ -66,6 +65,17 @@ pub struct Memory<L> {
 
 /// Memory of a [`RowSystem`] on one factorization of the whole problem.
 pub type RowMemory = Memory<MixedSystem>;
+
+/// What became of rows with bounds before the whole problem is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Decision {
+    /// There are none.
+    Nothing,
+    /// They were decided while the others were eliminated.
+    Made(SolveStats),
+    /// They are to be decided with all the others.
+    Open,
+}
 
 /// How impulses and the velocities of the last factorization belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +146,14 @@ impl<L: LinearSystem> Memory<L> {
 impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Looks at a problem whose numbers are finite and whose indices are in range.
     pub fn new(problem: &'a RowProblem, memory: &'a mut Memory<L>) -> Self {
+        let mut system = Self::begin(problem, memory);
+        system.complete();
+        system
+    }
+
+    /// The same, but partitions may keep the diagonal of A and b to themselves until somebody needs more than
+    /// [`decide_condensed`](Self::decide_condensed) and [`confirm`](Self::confirm).
+    pub(super) fn begin(problem: &'a RowProblem, memory: &'a mut Memory<L>) -> Self {
         let n = problem.rows();
         memory.factorizations = 0;
         memory.analysed = false;
@@ -156,9 +174,20 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         memory.scratch.fit(problem);
         let mut system = RowSystem { problem, memory };
         system.form();
-        system.memory.scale = residual::scale(&system.memory.b);
-        system.form_floor();
         system
+    }
+
+    /// The diagonal of A and b of all rows, and what is missing to the least compliance.
+    pub(super) fn complete(&mut self) {
+        let Memory { mixed, diagonal, b, floor, complete, lacks, .. } = &mut *self.memory;
+        if !std::mem::replace(complete, true) {
+            mixed.tell_formed(self.problem, (diagonal, b));
+        }
+        floor.clear();
+        if *lacks {
+            let rows = self.problem.compliance.iter().zip(diagonal.iter());
+            floor.extend(rows.map(|(&c, &a)| forming::missing_compliance(c, a)));
+        }
     }
 
     /// Decides the rows with bounds while the others are eliminated, where that pays: labels in and out. They are good
@@ -169,16 +198,58 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         labels: &mut [Label],
         failed: bool,
         settings: &Settings,
+    ) -> Decision {
+        let outline = condensed.outline(self.problem);
+        if outline.bounded == 0 {
+            return Decision::Nothing;
+        }
+        if !outline.pays_in(self.memory.mixed.hands() > 1) {
+            return Decision::Open;
+        }
+        if self.memory.lacks {
+            self.complete();
+        }
+        self.load();
+        let Memory { mixed, hi, b, diagonal, floor, factorizations, complete, .. } = &mut *self.memory;
+        let formed = complete.then_some((&diagonal[..], &b[..]));
+        let whole = Whole { problem: self.problem, linear: mixed, hi, formed, floor };
+        let stats = condensed.decide(whole, labels, failed, settings);
+        *factorizations += stats.factorizations;
+        Decision::Made(stats)
+    }
+
+    /// The point of labels that are probably right, with what is to be said of it; none if they are not, or if that is not as simple.
+    pub(super) fn confirm(
+        &mut self,
+        solution: &mut Solution,
+        w: &mut Vec<f64>,
+        settings: &Settings,
     ) -> Option<SolveStats> {
-        if !condensed.pays(self.problem, self.memory.mixed.hands() > 1) {
+        let (problem, n) = (self.problem, self.problem.rows());
+        if self.memory.lacks {
             return None;
         }
         self.load();
-        let Memory { mixed, hi, b, diagonal, floor, factorizations, .. } = &mut *self.memory;
-        let whole = Whole { problem: self.problem, linear: mixed, hi, b, diagonal, floor };
-        let stats = condensed.decide(whole, labels, failed, settings);
-        *factorizations += stats.factorizations;
-        Some(stats)
+        let Memory { mixed, diagonal, hi, scale, scratch, factorizations, analysed, .. } = &mut *self.memory;
+        *factorizations += 1;
+        let Solution { labels, lambda, v, .. } = solution;
+        // All of these are written in full.
+        lambda.resize(n, 0.0);
+        w.resize(n, 0.0);
+        v.resize(6 * problem.bodies(), 0.0);
+        index_sets::begin(labels, &problem.lo, hi, lambda);
+        let enough = balance::REFINED * *scale;
+        let point = Point { v, lambda, w };
+        let found = mixed.confirm(problem, labels, point, enough, diagonal, scratch);
+        let mut stats = SolveStats {
+            pivots: 1,
+            factorizations: *factorizations,
+            analysed: *analysed,
+            ..SolveStats::default()
+        };
+        found.sums.judge(n, *scale, settings.tolerance, &mut stats);
+        let arrived = stats.residual_relative <= settings.target;
+        (found.balanced && found.sums.inside && arrived).then_some(stats)
     }
 
     /// Upper bounds as the problem gives them: a system raises those below their lower ones.
@@ -331,17 +402,19 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
 
     /// The diagonal of A and b, by partitions where there are any.
     fn form(&mut self) {
-        let Memory { mixed, options, diagonal, b, finite, inverted, .. } = &mut *self.memory;
+        let Memory { mixed, options, inverted, complete, .. } = &mut *self.memory;
         let isa = Isa::detect(options.kernels);
-        let formed = mixed.form(self.problem, isa, (diagonal, b));
-        *inverted = formed.is_none();
-        match formed {
-            Some(all) => *finite = all,
-            None => {
-                self.invert_masses();
-                self.form_rows();
-            }
-        }
+        let by_parts = mixed.form(self.problem, isa);
+        *inverted = by_parts.is_none();
+        *complete = by_parts.is_none();
+        let formed = by_parts.unwrap_or_else(|| {
+            self.invert_masses();
+            self.form_rows();
+            let Memory { diagonal, b, finite, .. } = &*self.memory;
+            Formed::of(*finite, &self.problem.compliance, diagonal, b)
+        });
+        let Memory { finite, scale, lacks, .. } = &mut *self.memory;
+        (*finite, *scale, *lacks) = (formed.finite, residual::scale_of(formed.square), formed.lacks);
     }
 
     /// M⁻¹ of every body, for whoever needs it: partitions keep theirs to themselves.
@@ -378,21 +451,6 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         let Memory { options, inverse, diagonal, b, q, finite, .. } = &mut *self.memory;
         let (problem, isa) = (self.problem, Isa::detect(options.kernels));
         *finite &= forming::form_rows(isa, problem, &problem.blocks, (inverse, q), (diagonal, b));
-    }
-
-    fn form_floor(&mut self) {
-        let Memory { floor, diagonal, .. } = &mut *self.memory;
-        floor.clear();
-        let missing = |(&c, &a): (&f64, &f64)| (COMPLIANCE_FLOOR * a.abs().max(1e-30) - c).max(0.0);
-        let rows = || self.problem.compliance.iter().zip(diagonal.iter());
-        // Nobody stops at the first: without an end to look for, many are looked at in one instruction.
-        let any = wide(
-            #[inline(always)]
-            || rows().fold(false, |any, row| any | (missing(row) > 0.0)),
-        );
-        if any {
-            floor.extend(rows().map(missing));
-        }
     }
 
     /// v and λ of an index set, refined.

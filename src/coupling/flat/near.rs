@@ -50,6 +50,8 @@ pub(super) struct Between {
     mask: Vec<bool>,
     /// Their places in the interface and numbers among all rows in focus.
     rows: Vec<(u32, u32)>,
+    /// Of every row in focus the partition it is in, or [`GLUE`] if it is between them, and its number there.
+    places: Vec<(u32, u32)>,
     /// Impulses at a partition's seam and its response to them.
     here: [Vec<f64>; 2],
 }
@@ -167,10 +169,29 @@ impl<E: Executor> Substructured<E> {
         let numbers: Vec<u32> = rows.iter().map(number).collect();
         self.members.iter_mut().for_each(|member| member.take_focus(rows, &numbers));
         self.near.rows.clear();
+        self.near.places.clear();
+        self.near.places.resize(next as usize, (GLUE, 0));
         for (i, &row) in (0..).zip(&self.cut.interface) {
             if row != GLUE && rows[row as usize] {
                 self.near.rows.push((i, numbers[row as usize]));
+                self.near.places[numbers[row as usize] as usize] = (GLUE, i);
             }
+        }
+        for (p, member) in (0..).zip(&self.members) {
+            let own = (0..).zip(&member.near.mask).filter(|(_, focused)| **focused);
+            for ((row, _), &number) in own.zip(&member.near.numbers) {
+                self.near.places[number as usize] = (p, row);
+            }
+        }
+    }
+
+    /// The diagonal of A and b of the rows in focus.
+    pub(super) fn tell_near(&self, (diagonal, b): (&mut [f64], &mut [f64])) {
+        for (k, &(part, row)) in self.near.places.iter().enumerate() {
+            (diagonal[k], b[k]) = match self.members.get(part as usize) {
+                Some(Member { posted, .. }) => (posted.a.read()[row as usize], posted.b.read()[row as usize]),
+                None => (self.a[row as usize], self.b[row as usize]),
+            };
         }
     }
 
