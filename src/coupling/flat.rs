@@ -375,29 +375,36 @@ impl<E: Executor> Substructured<E> {
         }
     }
 
-    /// The partitions' points of an index set, refined, with λ of tight rows as given; they are judged where that is asked for. Returns the
-    /// relative imbalance. Every partition balances its own share; a copied body's impulses through the glue count as its own.
-    fn balance(
-        &mut self,
-        problem: &RowProblem,
-        labels: &[Label],
-        shift: Option<&[f64]>,
-        lambda: &[f64],
-        enough: f64,
-        judged: bool,
-    ) -> f64 {
+    /// The partitions' points of an index set, with λ of tight rows as given. Partitions have eliminated themselves from what is left then:
+    /// one refinement is not for the residual's sake but for λ's.
+    fn begin_point(&mut self, problem: &RowProblem, index_set: (&[Label], Option<&[f64]>), lambda: &[f64]) {
+        let (labels, shift) = index_set;
         self.begin_between(labels, lambda);
-        let (given, between) = (lambda, &self.lambda);
-        self.executor.for_each(&mut self.members, |_, m| m.begin_point(labels, shift, given, between));
+        let between = &self.lambda;
+        self.executor.for_each(&mut self.members, |_, m| m.begin_point(labels, shift, lambda, between));
         self.factor_between(problem, labels, shift);
+        self.offset_between(problem);
+        self.solve_interface();
+        let step = &self.step;
+        self.executor.for_each(&mut self.members, |_, m| m.follow_first(step, shift.is_some()));
+    }
+
+    /// The same where the last solve near rows in focus was that of these labels: what lies away from them follows it.
+    fn begin_from_near(&mut self, problem: &RowProblem, labels: &[Label], lambda: &[f64]) {
+        self.offset_between(problem);
+        self.executor.for_each(&mut self.members, |_, m| m.begin_from_near(labels, lambda));
+    }
+
+    /// −d of the rows between partitions.
+    fn offset_between(&mut self, problem: &RowProblem) {
         for (r, &row) in self.r.iter_mut().zip(&self.cut.interface) {
             *r = if row == GLUE { 0.0 } else { -problem.d[row as usize] };
         }
-        let shifted = shift.is_some();
-        // One refinement is not for the residual's sake but for λ's.
-        self.solve_interface();
-        let step = &self.step;
-        self.executor.for_each(&mut self.members, |_, m| m.follow_first(step, shifted));
+    }
+
+    /// Refines the partitions' points; they are judged where that is asked for. Returns the relative imbalance. Every partition balances
+    /// its own share; a copied body's impulses through the glue count as its own.
+    fn balance(&mut self, problem: &RowProblem, shifted: bool, enough: f64, judged: bool) -> f64 {
         let mut progress = balance::Progress::default();
         let mut imbalance = f64::INFINITY;
         for pass in 1..=balance::MAX_REFINEMENTS {
@@ -648,7 +655,8 @@ impl<E: Executor> LinearSystem for Substructured<E> {
         _scratch: &mut Scratch,
     ) -> Option<f64> {
         let Point { v, lambda, w } = point;
-        let imbalance = self.balance(problem, labels, shift, lambda, enough, false);
+        self.begin_point(problem, (labels, shift), lambda);
+        let imbalance = self.balance(problem, shift.is_some(), enough, false);
         self.collect(problem, Point { v, lambda, w });
         Some(imbalance)
     }
@@ -656,14 +664,18 @@ impl<E: Executor> LinearSystem for Substructured<E> {
     fn confirm(
         &mut self,
         problem: &RowProblem,
-        labels: &[Label],
+        (labels, near): (&[Label], bool),
         point: Point<'_>,
         enough: f64,
         _diagonal: &[f64],
         _scratch: &mut Scratch,
     ) -> Confirmed {
         let Point { v, lambda, w } = point;
-        let imbalance = self.balance(problem, labels, None, lambda, enough, true);
+        match near {
+            true => self.begin_from_near(problem, labels, lambda),
+            false => self.begin_point(problem, (labels, None), lambda),
+        }
+        let imbalance = self.balance(problem, false, enough, true);
         self.collect_impulses(v, lambda);
         let sums = self.judge(problem, Point { v, lambda, w });
         Confirmed { balanced: imbalance <= balance::BALANCED, sums }

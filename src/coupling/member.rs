@@ -232,9 +232,21 @@ impl Member {
         self.posted.reading.post(&self.reading);
     }
 
+    /// Its point from the last solve near its rows in focus, which was that of these labels; then eliminates itself from what is left.
+    pub(super) fn begin_from_near(&mut self, labels: &[Label], lambda: &[f64]) {
+        self.part.row_runs.take(labels, &mut self.labels);
+        self.part.row_runs.take(lambda, &mut self.lambda);
+        self.mixed.expand_from_focus(&self.problem, &mut self.v, &mut self.lambda);
+        self.measure_first(false);
+    }
+
     /// Follows the first step of the interface and eliminates itself from what is left: one refinement is always made.
     pub(super) fn follow_first(&mut self, step: &[f64], shifted: bool) {
         self.take_step(step);
+        self.measure_first(shifted);
+    }
+
+    fn measure_first(&mut self, shifted: bool) {
         self.form_balance();
         self.seam.add_impulse(&self.seam_lambda, &mut self.r_v);
         self.read_slack(shifted);

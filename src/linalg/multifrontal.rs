@@ -273,6 +273,11 @@ impl Multifrontal {
         kernels::backward_tree(self.isa, part, &self.panels, x);
     }
 
+    /// Backward substitution in a part of the tree where all that is above it is known.
+    pub fn backward_below(&self, part: &Tree, x: &mut [f64]) {
+        kernels::backward_tree(self.isa, part, &self.panels, x);
+    }
+
     /// The second half, with the interface unknowns as given (none = zero).
     pub fn backward(&self, x: &mut [f64], interface: Option<&[f64]>) {
         self.set_interface(x, interface);

@@ -58,6 +58,8 @@ pub struct Memory {
     start: Vec<Label>,
     engine: Engine,
     factorizations: u32,
+    /// Was the last solve the point of an index set, that of `labels`?
+    at_point: bool,
 }
 
 /// What the condensed problem needs of the whole one.
@@ -163,14 +165,14 @@ impl Memory {
     }
 
     /// Decides the rows with bounds from `labels` on, by pivoting or interior point, and writes what it found there. `failed`:
-    /// did pivoting alone not arrive the last time?
+    /// did pivoting alone not arrive the last time? Says, too, whether the last solve near these rows was that of what it found.
     pub(super) fn decide<L: LinearSystem>(
         &mut self,
         whole: Whole<'_, L>,
         labels: &mut [Label],
         failed: bool,
         settings: &Settings,
-    ) -> SolveStats {
+    ) -> (SolveStats, bool) {
         let (mut engine, mut start) = (std::mem::take(&mut self.engine), std::mem::take(&mut self.start));
         let mut system = Condensed::new(whole, self, labels);
         start.clone_from(&system.memory.labels);
@@ -186,8 +188,9 @@ impl Memory {
             labels[row as usize] = *label;
         }
         stats.factorizations = self.factorizations;
+        let near = self.at_point && self.labels == engine.best.labels;
         (self.engine, self.start) = (engine, start);
-        stats
+        (stats, near)
     }
 
     /// Takes the rows with bounds of the problem that was marked last.
@@ -232,6 +235,7 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
     fn new(whole: Whole<'a, L>, memory: &'a mut Memory, labels: &[Label]) -> Self {
         memory.take(&whole, labels);
         memory.factorizations = 1;
+        memory.at_point = false;
         let floor = (!whole.floor.is_empty()).then_some(whole.floor);
         let mut system = Condensed { whole, memory };
         let Condensed { whole, memory } = &mut system;
@@ -255,6 +259,7 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
     /// Solves with the r that memory holds on the free rows; λ of tight rows is what `lambda` says, that of free ones is written there.
     /// J v stays in memory.
     fn solve_for(&mut self, moving: bool, lambda: &mut [f64]) {
+        self.memory.at_point = false;
         let Memory { labels, shift, r, jv, .. } = &mut *self.memory;
         let near = Near { labels, shift, moving, r, lambda, jv };
         self.whole.linear.solve_near(self.whole.problem, near);
@@ -347,6 +352,7 @@ impl<L: LinearSystem> PivotSystem for Condensed<'_, L> {
             };
         }
         self.solve_for(true, lambda);
+        self.memory.at_point = true;
         self.read_slack(lambda, w);
     }
 
@@ -371,6 +377,7 @@ impl<L: LinearSystem> PivotSystem for Condensed<'_, L> {
         after: &Pass<'_>,
     ) {
         self.memory.factorizations += u32::from(factor);
+        self.memory.at_point = false;
         self.whole.linear.newton_near(self.whole.problem, chunks, factor, before, after);
     }
 

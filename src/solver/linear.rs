@@ -197,9 +197,19 @@ pub trait LinearSystem {
         enough: f64,
         scratch: &mut Scratch,
     ) -> Option<f64> {
-        let mut point = point;
         self.factor(problem, labels, shift);
         self.solve_pivot(problem, point.v, point.lambda, 0);
+        self.refine(problem, (labels, shift), point, enough, scratch)
+    }
+    /// The second half of [`evaluate`](Self::evaluate): takes v and λ of a solve to where they are good enough.
+    fn refine(
+        &mut self,
+        problem: &RowProblem,
+        (labels, shift): (&[Label], Option<&[f64]>),
+        mut point: Point<'_>,
+        enough: f64,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
         let mut progress = balance::Progress::default();
         for _ in 0..=balance::MAX_REFINEMENTS {
             let (imbalance, slack) = self.measure(problem, (labels, shift), &mut point, scratch);
@@ -220,20 +230,31 @@ pub trait LinearSystem {
         problem.slack(point.v, point.lambda, point.w);
         None
     }
-    /// [`evaluate`](Self::evaluate) of an index set that is probably the answer, judged on the way. `w` is memory; whether it is told is
-    /// not said. Of the diagonal of A that of the whole problem is given where there is one.
+    /// v and λ of the free rows from the last solve near the rows in focus, if that was the point of an index set ([`Near::moving`], r = −d)
+    /// and there is a way to them that is shorter than a solve.
+    fn go_on_from_near(&mut self, _problem: &RowProblem, _v: &mut [f64], _lambda: &mut [f64]) -> bool {
+        false
+    }
+    /// [`evaluate`](Self::evaluate) of an index set that is probably the answer, judged on the way. `near`: was the last solve near the rows
+    /// in focus that of these labels? `w` is memory; whether it is told is not said. Of the diagonal of A that of the whole problem is
+    /// given where there is one.
     fn confirm(
         &mut self,
         problem: &RowProblem,
-        labels: &[Label],
+        (labels, near): (&[Label], bool),
         point: Point<'_>,
         enough: f64,
         diagonal: &[f64],
         scratch: &mut Scratch,
     ) -> Confirmed {
         let Point { v, lambda, w } = point;
-        let point = Point { v: &mut *v, lambda: &mut *lambda, w: &mut *w };
-        let imbalance = self.evaluate(problem, labels, None, point, enough, scratch);
+        let imbalance = if near && self.go_on_from_near(problem, v, lambda) {
+            let point = Point { v: &mut *v, lambda: &mut *lambda, w: &mut *w };
+            self.refine(problem, (labels, None), point, enough, scratch)
+        } else {
+            let point = Point { v: &mut *v, lambda: &mut *lambda, w: &mut *w };
+            self.evaluate(problem, labels, None, point, enough, scratch)
+        };
         let sums = Sums::of(lambda, w, (&problem.lo, &problem.hi), diagonal);
         Confirmed { balanced: imbalance.is_some_and(|imbalance| imbalance <= balance::BALANCED), sums }
     }
@@ -256,6 +277,10 @@ impl LinearSystem for MixedSystem {
         scratch: &mut Scratch,
     ) -> (f64, f64) {
         MixedSystem::measure(self, problem, index_set, point, scratch)
+    }
+    fn go_on_from_near(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64]) -> bool {
+        self.expand_from_focus(problem, v, lambda);
+        true
     }
     fn focus_on(
         &mut self,

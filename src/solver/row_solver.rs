@@ -112,12 +112,13 @@ impl<L: LinearSystem> Solver<L> {
             if self.method == Method::Auto {
                 let (memory, failed) = (&mut self.condensed, self.engine.pivoting_failed);
                 let decision = system.decide_condensed(memory, &mut solution.labels, failed, &self.settings);
-                if let Decision::Made(stats) = decision {
-                    decided = Some(stats);
+                let mut near = false;
+                if let Decision::Made(stats, there) = decision {
+                    (decided, near) = (Some(stats), there);
                 }
                 self.condenses = decided.is_some();
                 let simple = gradients.is_none() && !matches!(decision, Decision::Open);
-                if simple && let Some(stats) = system.confirm(solution, &mut self.w, &self.settings) {
+                if simple && let Some(stats) = system.confirm(solution, near, &mut self.w, &self.settings) {
                     self.engine.forget(decided.is_some_and(|stats| stats.ipm_iterations > 0));
                     return with_decided(stats, decided);
                 }

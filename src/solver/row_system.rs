@@ -71,8 +71,8 @@ pub type RowMemory = Memory<MixedSystem>;
 pub(super) enum Decision {
     /// There are none.
     Nothing,
-    /// They were decided while the others were eliminated.
-    Made(SolveStats),
+    /// They were decided while the others were eliminated. Was the last solve that of what was decided?
+    Made(SolveStats, bool),
     /// They are to be decided with all the others.
     Open,
 }
@@ -213,15 +213,17 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         let Memory { mixed, hi, b, diagonal, floor, factorizations, complete, .. } = &mut *self.memory;
         let formed = complete.then_some((&diagonal[..], &b[..]));
         let whole = Whole { problem: self.problem, linear: mixed, hi, formed, floor };
-        let stats = condensed.decide(whole, labels, failed, settings);
+        let (stats, near) = condensed.decide(whole, labels, failed, settings);
         *factorizations += stats.factorizations;
-        Decision::Made(stats)
+        Decision::Made(stats, near)
     }
 
     /// The point of labels that are probably right, with what is to be said of it; none if they are not, or if that is not as simple.
+    /// `near`: was the last solve near rows in focus that of these labels?
     pub(super) fn confirm(
         &mut self,
         solution: &mut Solution,
+        near: bool,
         w: &mut Vec<f64>,
         settings: &Settings,
     ) -> Option<SolveStats> {
@@ -240,7 +242,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         index_sets::begin(labels, &problem.lo, hi, lambda);
         let enough = balance::REFINED * *scale;
         let point = Point { v, lambda, w };
-        let found = mixed.confirm(problem, labels, point, enough, diagonal, scratch);
+        let found = mixed.confirm(problem, (labels, near), point, enough, diagonal, scratch);
         let mut stats = SolveStats {
             pivots: 1,
             factorizations: *factorizations,

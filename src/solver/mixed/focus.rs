@@ -213,6 +213,22 @@ impl MixedSystem {
         self.focus = focus;
     }
 
+    /// v and λ of all free rows after a solve in focus with `moving` and r = −d there: what was eliminated away from the branch follows
+    /// it. Until the rest is settled again this can be asked for once.
+    pub fn expand_from_focus(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64]) {
+        let mut focus = std::mem::take(&mut self.focus);
+        if let Some(plan) = self.plan.as_deref() {
+            let Focus { locals, still: x, local, r, rest, .. } = &mut focus;
+            for range in locals {
+                x[range.clone()].copy_from_slice(&local[range.clone()]);
+            }
+            self.factor.backward_below(rest, x);
+            r.iter_mut().zip(&problem.d).for_each(|(r, d)| *r = -d);
+            self.read(plan, problem, r, (v, lambda), x);
+        }
+        self.focus = focus;
+    }
+
     fn fill_branch(&self, plan: &Plan, problem: &RowProblem, moving: bool, focus: &mut Focus) {
         let Focus { mask, blocks, groups, multipliers, locals, still, local: x, r, lambda, rows, .. } = focus;
         for range in locals {

@@ -164,7 +164,7 @@ impl MixedSystem {
     }
 
     /// v and λ_F from the unknowns of the mixed form.
-    fn read(
+    pub(super) fn read(
         &self,
         plan: &Plan,
         problem: &RowProblem,
