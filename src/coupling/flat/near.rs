@@ -52,8 +52,6 @@ pub(super) struct Between {
     rows: Vec<(u32, u32)>,
     /// Of every row in focus the partition it is in, or [`GLUE`] if it is between them, and its number there.
     places: Vec<(u32, u32)>,
-    /// Impulses at a partition's seam and its response to them.
-    here: [Vec<f64>; 2],
 }
 
 impl Between {
@@ -132,15 +130,18 @@ impl Member {
         }
     }
 
-    /// Calls `add(row of the interface, x)` for its response to impulses of the interface; `here` is memory for these and for that.
-    fn for_each_response(&self, impulse: &[f64], here: &mut [Vec<f64>; 2], mut add: impl FnMut(usize, f64)) {
-        let (rows, [own, response]) = (&self.part.interface, here);
-        own.clear();
-        own.extend(rows.iter().map(|&row| impulse[row as usize]));
-        response.clear();
-        response.resize(rows.len(), 0.0);
-        packed::add_product(self.posted.schur.read(), own, response);
-        rows.iter().zip(&*response).for_each(|(&row, x)| add(row as usize, *x));
+    /// The number of an interface row among its own, if it meets it.
+    fn own_row(&self, row: usize) -> Option<usize> {
+        self.part.interface.binary_search(&(row as u32)).ok()
+    }
+
+    /// Calls `f(row of the interface, x)` for its response at these to a unit impulse at one of them.
+    fn for_each_response(&self, row: usize, mut f: impl FnMut(usize, f64)) {
+        let Some(column) = self.own_row(row) else { return };
+        let (rows, schur) = (&self.part.interface, self.posted.schur.read());
+        for (own, &row) in rows.iter().enumerate() {
+            f(row as usize, schur[packed::at(rows.len(), own, column)]);
+        }
     }
 }
 
@@ -210,10 +211,12 @@ impl<E: Executor> Substructured<E> {
                 self.lambda[i] = near.lambda[number];
             }
         }
-        if self.lambda.iter().any(|&given| given != 0.0) {
-            let (given, r, here) = (&self.lambda, &mut self.r, &mut self.near.here);
-            let members = self.members.iter();
-            members.for_each(|member| member.for_each_response(given, here, |row, x| r[row] -= x));
+        for &(i, _) in &self.near.rows {
+            let (row, r) = (i as usize, &mut self.r);
+            let given = self.lambda[row];
+            if given != 0.0 {
+                self.members.iter().for_each(|m| m.for_each_response(row, |other, x| r[other] -= x * given));
+            }
         }
         self.solve_interface();
         let between = &self.lambda;
@@ -225,10 +228,11 @@ impl<E: Executor> Substructured<E> {
                 near.jv[number as usize] = jv[k];
             }
         }
-        self.read_near(|number, lambda, jv| {
-            near.lambda[number as usize] = lambda;
-            near.jv[number as usize] = jv;
-        });
+        for &(i, number) in &self.near.rows {
+            let number = number as usize;
+            near.lambda[number] = self.lambda[i as usize];
+            near.jv[number] = self.velocity_between(i as usize, near.r[number]);
+        }
     }
 
     pub(super) fn list_chunks(&self, chunks: &mut Vec<Chunk>) {
@@ -263,11 +267,10 @@ impl<E: Executor> Substructured<E> {
         self.solve_interface();
         let lambda = &self.lambda;
         self.executor.for_each(&mut self.members, |_, member| member.end_step(lambda, after));
-        let mut k = 0;
-        self.read_near(|_, lambda, jv| {
-            (between.x[k], between.xv[k]) = (lambda, jv);
-            k += 1;
-        });
+        for (k, &(i, _)) in self.near.rows.iter().enumerate() {
+            between.x[k] = self.lambda[i as usize];
+            between.xv[k] = self.velocity_between(i as usize, between.rhs[k]);
+        }
         after(between);
         self.swap_chunks(own);
     }
@@ -289,23 +292,20 @@ impl<E: Executor> Substructured<E> {
         }
     }
 
-    /// λ and J v of the rows between partitions that are in focus: the readings of the partitions, and their response to what the
-    /// interface has found.
-    fn read_near(&mut self, mut tell: impl FnMut(u32, f64, f64)) {
-        if self.near.rows.is_empty() {
-            return;
+    /// J v of a row between partitions with what the interface has found. A free row says so itself, by its equation
+    /// J v + (C+D) λ = r; of a tight one the partitions' readings and responses do.
+    fn velocity_between(&self, row: usize, r: f64) -> f64 {
+        let c = self.regular[row];
+        if c.is_finite() {
+            return r - c * self.lambda[row];
         }
-        let (lambda, between, here) = (&self.lambda, &mut self.between, &mut self.near.here);
-        between.clear();
-        between.resize(self.cut.interface.len(), 0.0);
+        let mut jv = 0.0;
         for member in &self.members {
-            for (&row, x) in member.part.interface.iter().zip(member.posted.reading.read()) {
-                between[row as usize] += x;
+            if let Some(own) = member.own_row(row) {
+                jv += member.posted.reading.read()[own];
             }
-            member.for_each_response(lambda, here, |row, x| between[row] += x);
+            member.for_each_response(row, |other, x| jv += x * self.lambda[other]);
         }
-        for &(i, number) in &self.near.rows {
-            tell(number, self.lambda[i as usize], self.between[i as usize]);
-        }
+        jv
     }
 }
