@@ -16,7 +16,7 @@
 
 pub use super::kernels_fronts::*;
 pub use super::kernels_lanes::{Isa, Kernels, wide};
-pub use super::kernels_memory::{AHEAD, fetch, settle_streams, store_past_caches};
+pub use super::kernels_memory::{AHEAD, fetch, settle_streams};
 pub use super::kernels_mobility::*;
 pub use super::kernels_passing::*;
 pub use super::kernels_rows::*;

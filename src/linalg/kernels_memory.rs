@@ -37,33 +37,6 @@ pub(super) fn fetch_from(p: *const f64, n: usize) {
     let _ = (p, n);
 }
 
-/// Copies numbers past the caches, for another core; the rest of the last line of `to` is zero then.
-///
-/// # Panics
-/// If `to` does not begin a cache line or has no room for whole lines.
-pub fn store_past_caches(from: &[f64], to: &mut [f64]) {
-    assert!(to.as_ptr().align_offset(64) == 0 && to.len() >= from.len().next_multiple_of(8));
-    for (from, to) in from.chunks(8).zip(to.chunks_exact_mut(8)) {
-        let mut line = [0.0; 8];
-        line[..from.len()].copy_from_slice(from);
-        store_line(&line, to);
-    }
-    settle_streams();
-}
-
-#[inline(always)]
-fn store_line(line: &[f64; 8], to: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    for k in [0, 2, 4, 6] {
-        use std::arch::x86_64::{_mm_loadu_pd, _mm_stream_pd};
-        let (from, to) = (&line[k..k + 2], &mut to[k..k + 2]);
-        // SAFETY: two numbers each, and `to` begins a line or one of its quarters; every x86-64 has these.
-        unsafe { _mm_stream_pd(to.as_mut_ptr(), _mm_loadu_pd(from.as_ptr())) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    to.copy_from_slice(line);
-}
-
 /// Waits until other threads see what was stored past the caches, as `Lanes::stream` does.
 pub fn settle_streams() {
     #[cfg(target_arch = "x86_64")]
