@@ -78,6 +78,9 @@ fn cut_into(problem: &RowProblem, parts: u32) -> Grouping {
 
 /// What the cost model of `auto` chooses for two threads, as `systems::partition` asks it.
 fn own_choice(problem: &RowProblem) -> Grouping {
+    if cost::stays_whole(&Outline::of(problem, &mut Marks::default())) {
+        return Grouping::whole(problem.bodies());
+    }
     let (graph, rows) = cutting_graph(problem);
     cost::choose(&graph, rows, 2)
 }
@@ -263,7 +266,7 @@ impl Sums {
             self.whole / n,
             self.own / n,
             self.base_all / self.own,
-            self.base_solved / self.own_solved.max(1e-9),
+            if self.own_solved > 1e-3 { self.base_solved / self.own_solved } else { f64::NAN },
         );
         println!(
             "    `auto` against the whole, two threads (cut in {:.0} of {n:.0} frames, {:.1} µs a region): critical path {:.2}×, worst frame {:.2}×; \

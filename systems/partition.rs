@@ -91,6 +91,11 @@ fn choose(
         let outline = outline(island, bodies, rows);
         island.cut.linear = cost::is_nearly_linear(&outline);
         by_joints = cost::is_cut_by_joints(&outline);
+        if !pinned && cost::stays_whole(&outline) {
+            // The grouping is kept: contacts come and go.
+            island.cut.scheme = Scheme::Whole;
+            return;
+        }
     }
     let Island { bodies: own, blocks, cut, .. } = island;
     let mut made_for = std::mem::take(&mut cut.asked_for);

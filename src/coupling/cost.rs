@@ -54,6 +54,15 @@ pub fn is_cut_by_joints(outline: &Outline) -> bool {
     outline.pays() && outline.bounded <= FEW
 }
 
+/// Rows with bounds from which on the interior point on all threads decides them faster than one thread does while the others are eliminated.
+const MANY: usize = 700;
+
+/// Is a problem better left whole, whatever its size? Where rows with bounds are too many to be decided alone in parts, but few enough in
+/// the whole: cables of cable_spinner that begin to touch (520 rows) took 1.7 ms whole and 2.1 cut.
+pub fn stays_whole(outline: &Outline) -> bool {
+    outline.pays() && !outline.pays_in(true) && outline.bounded <= MANY
+}
+
 /// Is a step a linear solve or two and little else?
 pub fn is_nearly_linear(outline: &Outline) -> bool {
     outline.bounded <= NEXT_TO_NONE
@@ -197,5 +206,9 @@ mod tests {
             "cables around each other"
         );
         assert!(is_nearly_linear(&Outline { bounded: 1, touched: 1, ..net }), "a motor");
+        let cables = Outline { bodies: 386, rows: 2885, bounded: 522, touched: 60 };
+        assert!(
+            stays_whole(&cables) && !stays_whole(&Outline { bounded: 1046, ..cables }) && !stays_whole(&net)
+        );
     }
 }

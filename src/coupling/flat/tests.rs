@@ -186,3 +186,79 @@ fn few_rows_are_decided_with_all_others_eliminated_in_every_partition() {
         }
     }
 }
+
+/// What `confirm` says of some labels, with its velocities, and the residual and energy that these and its impulses have.
+fn confirmed<L: LinearSystem>(
+    system: &mut L,
+    problem: &RowProblem,
+    labels: &[Label],
+    near: bool,
+) -> (Confirmed, Vec<f64>, Sums) {
+    let (n, matrix) = (problem.rows(), problem.to_matrix());
+    let diagonal: Vec<f64> = (0..n).map(|i| *matrix.a.get(i, i).expect("a diagonal")).collect();
+    system.form(problem, Isa::detect(crate::linalg::Kernels::Auto));
+    system.load(problem);
+    if near {
+        let mask: Vec<bool> =
+            (0..n).map(|i| problem.lo[i].is_finite() || problem.hi[i].is_finite()).collect();
+        let rows: Vec<usize> = (0..n).filter(|&i| mask[i]).collect();
+        system.focus_on(problem, &mask, (&vec![Label::Free; n], None));
+        let own: Vec<Label> = rows.iter().map(|&i| labels[i]).collect();
+        let r: Vec<f64> = rows.iter().map(|&i| -problem.d[i]).collect();
+        let (mut lambda, mut jv, shift) = (vec![0.0; n], vec![0.0; rows.len()], vec![0.0; rows.len()]);
+        crate::solver::index_sets::begin(labels, &problem.lo, &problem.hi, &mut lambda);
+        let mut lambda: Vec<f64> = rows.iter().map(|&i| lambda[i]).collect();
+        let (lambda, jv) = (&mut lambda[..], &mut jv[..]);
+        system.solve_near(problem, Near { labels: &own, shift: &shift, moving: true, r: &r, lambda, jv });
+    }
+    let (mut v, mut lambda, mut w) = (vec![0.0; 6 * problem.bodies()], vec![0.0; n], vec![0.0; n]);
+    crate::solver::index_sets::begin(labels, &problem.lo, &problem.hi, &mut lambda);
+    let mut scratch = Scratch::default();
+    scratch.fit(problem);
+    let point = Point { v: &mut v, lambda: &mut lambda, w: &mut w };
+    let found = system.confirm(problem, (labels, near), point, 1e-13, &diagonal, &mut scratch);
+    problem.slack(&v, &lambda, &mut w);
+    (found, v, Sums::of(&lambda, &w, (&problem.lo, &problem.hi), &diagonal))
+}
+
+#[test]
+fn what_is_confirmed_is_what_all_rows_say_whoever_judges_them() {
+    let (mut on_copies, mut between) = (0, 0);
+    for (cables, links) in [(4, 16), (6, 20)] {
+        let problem = generate::net(cables, links, 8000.0, 1e-8);
+        let mut solution = Solution::default();
+        assert!(RowSolver::new(Method::Auto).solve(&problem, &mut solution).converged);
+        let mut wrong = solution.labels.clone();
+        let bounded = (0..problem.rows()).filter(|&i| problem.lo[i].is_finite());
+        bounded.step_by(5).for_each(|i| {
+            wrong[i] = if wrong[i] == Label::Free { Label::Lower } else { Label::Free };
+        });
+        for (labels, right) in [(&solution.labels, true), (&wrong, false)] {
+            let reference = confirmed(&mut MixedSystem::default(), &problem, labels, false);
+            assert_eq!(reference.0.sums.inside && reference.0.sums.natural.sqrt() < 1e-9, right);
+            let check = |(found, v, sums): (Confirmed, Vec<f64>, Sums), who: &str| {
+                assert!(found.balanced, "{who}");
+                assert_eq!(found.sums.inside, sums.inside, "{who}");
+                for (a, b) in [(found.sums.natural, sums.natural), (found.sums.energy, sums.energy)] {
+                    // Sums in another order; of right labels nothing but round-off is left of either.
+                    assert!((a - b).abs() <= 1e-9 * b + 1e-20, "{who}: {a:e} {b:e}");
+                }
+                let size = v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                let apart = v.iter().zip(&reference.1).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+                // Both are refined; the mixed form keeps v near 1e-11.
+                assert!(apart <= 1e-10 * size, "{who}: {apart:e}");
+            };
+            check(confirmed(&mut MixedSystem::default(), &problem, labels, true), "whole, from near");
+            for (parts, seam) in [(2, Seam::Rows), (2, Seam::Bodies), (3, Seam::Bodies), (8, Seam::Bodies)] {
+                for near in [false, true] {
+                    let mut cut = Substructured::<Serial>::default();
+                    cut.set_grouping(&bisection::partition(&body_graph(&problem), parts), seam);
+                    check(confirmed(&mut cut, &problem, labels, near), &format!("{parts} {seam:?} {near}"));
+                    on_copies += cut.on_copies.len();
+                    between += cut.cut().between.len();
+                }
+            }
+        }
+    }
+    assert!(on_copies > 0 && between > 0, "rows that no partition judges alone: {on_copies}, {between}");
+}
