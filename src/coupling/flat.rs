@@ -69,8 +69,6 @@ pub struct Substructured<E> {
     /// The diagonal of A and b of the rows between partitions.
     a: Vec<f64>,
     b: Vec<f64>,
-    /// S_Γ, its lower triangle.
-    S: Vec<f64>,
     factor: DenseLdl,
     /// S_Γ as a tree, where that is less work than a dense factor.
     separator: Option<Box<Separator>>,
@@ -209,25 +207,27 @@ impl<E: Executor> Substructured<E> {
             return separator.factor(&self.members, &self.regular);
         }
         let m = self.cut.interface_rows();
-        self.S.clear();
-        self.S.resize(packed::len(m), 0.0);
-        for member in &self.members {
+        let (S, ld) = self.factor.write(m);
+        if self.members.first().is_none_or(|first| first.part.interface.len() < m) {
+            S.fill(0.0);
+        }
+        for (p, member) in self.members.iter().enumerate() {
             let (rows, schur) = (&member.part.interface, member.posted.schur.read());
-            if rows.len() == m {
-                // It meets all of them, in their order.
-                self.S.iter_mut().zip(schur).for_each(|(to, x)| *to += x);
-                continue;
-            }
             for (k, own) in packed::columns(rows.len(), schur).enumerate() {
                 let column = rows[k] as usize;
-                let to = &mut self.S[packed::diagonal(m, column)..];
-                rows[k..].iter().zip(own).for_each(|(&row, x)| to[row as usize - column] += x);
+                let to = &mut S[column * ld + column..column * ld + m];
+                // Where it meets all rows, they are in their order.
+                match (rows.len() == m, p) {
+                    (true, 0) => to.copy_from_slice(own),
+                    (true, _) => to.iter_mut().zip(own).for_each(|(to, x)| *to += x),
+                    _ => rows[k..].iter().zip(own).for_each(|(&row, x)| to[row as usize - column] += x),
+                }
             }
         }
         self.step.clear();
         self.step.extend(self.regular.iter().map(|&c| if c.is_finite() { c } else { 0.0 }));
         let regular = &self.regular;
-        self.factor.factor_packed(m, &self.S, |i| regular[i].is_finite(), &self.step);
+        self.factor.factor_written(|i| regular[i].is_finite(), &self.step);
     }
 
     /// One step: the interface reads the partitions, finds its impulses, the partitions follow.

@@ -1,7 +1,6 @@
 //! A dense symmetric matrix and its LDLᵀ on a subset of rows, on the kernels of the fronts.
 
 use super::kernels::{self, Isa, Kernels, Shape};
-use super::packed;
 
 /// Storage and factor of a dense symmetric positive definite matrix.
 #[derive(Clone, Debug, Default)]
@@ -42,49 +41,44 @@ impl DenseLdl {
         shift: &[f64],
     ) -> u32 {
         assert!(matrix.len() == n * n && shift.len() == n, "a square matrix and one shift a row");
-        let columns = matrix.chunks_exact(n.max(1)).enumerate().map(|(column, all)| &all[column..]);
-        self.factor_columns(n, columns, takes_part, shift)
+        let (panel, ld) = self.write(n);
+        for (column, all) in matrix.chunks_exact(n.max(1)).enumerate() {
+            panel[column * ld + column..column * ld + n].copy_from_slice(&all[column..]);
+        }
+        self.factor_written(takes_part, shift)
     }
 
-    /// [`factor`](Self::factor) of a matrix of which the lower triangle is given, as in [`packed`].
-    ///
-    /// # Panics
-    /// If `matrix` has not as many numbers as that.
-    pub fn factor_packed(
-        &mut self,
-        n: usize,
-        matrix: &[f64],
-        takes_part: impl Fn(usize) -> bool,
-        shift: &[f64],
-    ) -> u32 {
-        assert!(matrix.len() == packed::len(n) && shift.len() == n, "half a matrix and one shift a row");
-        self.factor_columns(n, packed::columns(n, matrix), takes_part, shift)
-    }
-
-    /// Factors what the columns hold from the diagonal down.
-    fn factor_columns<'a>(
-        &mut self,
-        n: usize,
-        columns: impl Iterator<Item = &'a [f64]>,
-        takes_part: impl Fn(usize) -> bool,
-        shift: &[f64],
-    ) -> u32 {
+    /// Room for a matrix of n rows: column-major, with its leading dimension. What is below the diagonal and on it is to be written in
+    /// full, then [`factor_written`](Self::factor_written).
+    pub fn write(&mut self, n: usize) -> (&mut [f64], usize) {
         self.n = n;
         let shape = self.shape();
-        let ld = shape.ld();
-        self.panel.clear();
         self.panel.resize(shape.front_len(), 0.0);
+        (&mut self.panel, shape.ld())
+    }
+
+    /// [`factor`](Self::factor) of what was written.
+    ///
+    /// # Panics
+    /// If there is not one shift a row.
+    pub fn factor_written(&mut self, takes_part: impl Fn(usize) -> bool, shift: &[f64]) -> u32 {
+        let (n, shape) = (self.n, self.shape());
+        let ld = shape.ld();
+        assert!(shift.len() == n, "one shift a row");
         self.scratch.resize(shape.scratch_len(), 0.0);
         self.sign.clear();
         self.sign.extend((0..n).map(|i| f64::from(u8::from(takes_part(i)))));
         self.x.clear();
         self.x.resize(ld, 0.0);
-        for (column, from) in columns.enumerate().filter(|&(column, _)| self.sign[column] != 0.0) {
-            let to = &mut self.panel[column * ld + column..column * ld + n];
-            for ((to, x), sign) in to.iter_mut().zip(from).zip(&self.sign[column..]) {
-                *to = if *sign == 0.0 { 0.0 } else { *x };
+        for (i, shift) in shift.iter().enumerate() {
+            // Padding that a larger matrix has left.
+            self.panel[i * ld + n..(i + 1) * ld].fill(0.0);
+            if self.sign[i] != 0.0 {
+                self.panel[i * ld + i] += shift;
+                continue;
             }
-            to[0] += shift[column];
+            self.panel[i * ld + i..i * ld + n].fill(0.0);
+            (0..i).for_each(|column| self.panel[column * ld + i] = 0.0);
         }
         kernels::factor_front(self.isa, shape, &mut self.panel, &mut [], &mut self.scratch, &self.sign)
     }
@@ -119,11 +113,9 @@ mod tests {
             let takes = |i: usize| i % 3 != 1;
             let mut ldl = DenseLdl::new(Kernels::Auto);
             let shift = vec![0.5; n];
-            let half: Vec<f64> = (0..n).flat_map(|c| matrix[c * n + c..(c + 1) * n].to_vec()).collect();
-            let mut same = ldl.clone();
+            // What a larger one has left does not matter.
+            ldl.factor(n + 3, &vec![1e3; (n + 3) * (n + 3)], |_| true, &vec![1e6; n + 3]);
             assert_eq!(ldl.factor(n, &matrix, takes, &shift), 0);
-            assert_eq!(same.factor_packed(n, &half, takes, &shift), 0);
-            assert_eq!(same.panel, ldl.panel);
             let wanted: Vec<f64> = (0..n).map(|i| if takes(i) { i as f64 - 2.5 } else { 0.0 }).collect();
             let mut x: Vec<f64> = (0..n)
                 .map(|i| (0..n).map(|j| matrix[i * n + j] * wanted[j]).sum::<f64>() + 0.5 * wanted[i])
