@@ -177,10 +177,10 @@ impl Memory {
         let mut system = Condensed::new(whole, self, labels);
         start.clone_from(&system.memory.labels);
         // A pivot has one substitution, an iteration of the interior point three, and few rows seldom go round in circles. So
-        // violators may double on the way, unless that led nowhere the last time.
+        // there may be four times as many violators on the way, unless that led nowhere the last time.
         let pivoting = match failed {
             true => Settings { warm_pivots: 5, ..*settings },
-            false => Settings { warm_pivots: 15, warm_progress: 2.0, ..*settings },
+            false => Settings { warm_pivots: 15, warm_progress: 4.0, ..*settings },
         };
         engine.pivoting_failed = false;
         let mut stats = engine.auto(&mut system, &start, &pivoting);
