@@ -1,8 +1,8 @@
 //! Substructuring on the problems of the scenes: speed against the paper's baseline and against one factorization of the
 //! whole, and the critical path. The paper's own loop is in `papers`.
 //!
-//! `cargo bench --bench coupling [-- [--frames|--anatomy] SCENE…]`; `--frames` prints a line for every frame too, `--anatomy` where the
-//! time of single frames goes instead.
+//! `cargo bench --bench coupling [-- [--dense] [--frames|--anatomy] SCENE…]`; `--dense` takes four times as many frames of the same stretch,
+//! `--frames` prints a line for every frame too, `--anatomy` where the time of single frames goes instead.
 //!
 //! Times for more threads than one are estimated from the measured critical path (`support/critical.rs`). Wall times on two real
 //! threads are printed beside it, median against median of runs taken in turns; on a busy machine they say little. What `auto` does is
@@ -405,7 +405,8 @@ fn main() {
         if !asked(name) {
             continue;
         }
-        let frames = capture(name, &[], first, every, count);
+        let dense = if std::env::args().any(|a| a == "--dense") { 4 } else { 1 };
+        let frames = capture(name, &[], first, every / dense, count * dense);
         if frames.is_empty() {
             println!("{name}: cannot be loaded");
             continue;
