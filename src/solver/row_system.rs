@@ -3,6 +3,10 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
+mod ending;
+
+pub use ending::Belonging;
+
 use super::auto::Settings;
 use super::balance;
 use super::condensed::{self, Whole};
@@ -13,7 +17,7 @@ use super::matrix_system::gauss_seidel;
 use super::mixed::{MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
-use super::{Label, Solution, SolveStats, index_sets, residual};
+use super::{Label, SolveStats, index_sets, residual};
 use crate::linalg::Isa;
 
 /// Stretches of bodies or rows that may be worked on at once.
@@ -75,29 +79,6 @@ pub(super) enum Decision {
     Made(SolveStats, bool),
     /// They are to be decided with all the others.
     Open,
-}
-
-/// How impulses and the velocities of the last factorization belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Belonging {
-    /// They are those it found. Do they obey M v = p + Jᵀ λ to round-off?
-    Same {
-        /// See above.
-        balanced: bool,
-    },
-    /// They differ by no more than round-off.
-    Near {
-        /// As with `Same`.
-        balanced: bool,
-    },
-    /// They do not.
-    Apart,
-}
-
-impl Belonging {
-    fn balances(self) -> bool {
-        matches!(self, Self::Same { balanced: true } | Self::Near { balanced: true })
-    }
 }
 
 /// A row problem with its linear system.
@@ -218,42 +199,6 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         Decision::Made(stats, near)
     }
 
-    /// The point of labels that are probably right, with what is to be said of it; none if they are not, or if that is not as simple.
-    /// `near`: was the last solve near rows in focus that of these labels?
-    pub(super) fn confirm(
-        &mut self,
-        solution: &mut Solution,
-        near: bool,
-        w: &mut Vec<f64>,
-        settings: &Settings,
-    ) -> Option<SolveStats> {
-        let (problem, n) = (self.problem, self.problem.rows());
-        if self.memory.lacks {
-            return None;
-        }
-        self.load();
-        let Memory { mixed, diagonal, hi, scale, scratch, factorizations, analysed, .. } = &mut *self.memory;
-        *factorizations += 1;
-        let Solution { labels, lambda, v, .. } = solution;
-        // All of these are written in full.
-        lambda.resize(n, 0.0);
-        w.resize(n, 0.0);
-        v.resize(6 * problem.bodies(), 0.0);
-        index_sets::begin(labels, &problem.lo, hi, lambda);
-        let enough = balance::REFINED * *scale;
-        let point = Point { v, lambda, w };
-        let found = mixed.confirm(problem, (labels, near), point, enough, diagonal, scratch);
-        let mut stats = SolveStats {
-            pivots: 1,
-            factorizations: *factorizations,
-            analysed: *analysed,
-            ..SolveStats::default()
-        };
-        found.sums.judge(n, *scale, settings.tolerance, &mut stats);
-        let arrived = stats.residual_relative <= settings.target;
-        (found.balanced && found.sums.inside && arrived).then_some(stats)
-    }
-
     /// Upper bounds as the problem gives them: a system raises those below their lower ones.
     pub fn given_hi(&self) -> &'a [f64] {
         &self.problem.hi
@@ -262,110 +207,6 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     /// Was the pattern of the factor found anew?
     pub fn analysed(&self) -> bool {
         self.memory.analysed
-    }
-
-    /// Makes v of the last factorization belong to the best point: where a later index set has replaced it, the best one's
-    /// is computed again (λ is replaced if that makes the residual smaller); where single bodies are out of balance, they
-    /// are brought back. λ alone does not tell v as exactly as the factorization does. Says how λ and v belong together then.
-    pub fn settle(&mut self, labels: &[Label], lambda: &mut Vec<f64>) -> Belonging {
-        let belonging = self.belonging(lambda);
-        if !self.memory.evaluated || belonging.balances() {
-            return belonging;
-        }
-        let n = lambda.len();
-        let mut w = vec![0.0; n];
-        self.slack(lambda, &mut w);
-        let before = residual::natural(lambda, &w, self.lo(), self.hi());
-        if moved_away(&self.memory.last, lambda) {
-            let mut exact = vec![0.0; n];
-            self.point_of(labels, None, &mut exact, &mut w);
-            index_sets::project(&mut exact, self.lo(), self.hi());
-            self.balance_bodies(&exact, f64::INFINITY, &mut w);
-            self.honest_slack(&exact, &mut w);
-            if residual::natural(&exact, &w, self.lo(), self.hi()) < before {
-                *lambda = exact;
-            }
-        } else {
-            self.balance_bodies(lambda, before, &mut w);
-        }
-        self.belonging(lambda)
-    }
-
-    /// v += M⁻¹ (p + Jᵀ λ − M v) for bodies out of balance, kept if the residual is below `before`.
-    ///
-    /// Beside stiff neighbours a light body's own mass is lost to all but a few digits of the factor, and refinement ends
-    /// short of round-off. Moved by as little as it is out of balance, it disturbs the slacks by next to nothing.
-    fn balance_bodies(&mut self, lambda: &[f64], before: f64, w: &mut [f64]) {
-        let belonging = self.belonging(lambda);
-        if belonging == Belonging::Apart || belonging.balances() {
-            return;
-        }
-        self.need_inverse();
-        let Memory { v, inverse, scratch, last, last_w, balanced, hi, .. } = &mut *self.memory;
-        let Scratch { r_v, size, .. } = scratch;
-        balance::form(self.problem, v, lambda, r_v, size);
-        let old = v.clone();
-        for (body, inverse) in inverse.iter().enumerate() {
-            let six = 6 * body..6 * body + 6;
-            if balance::worst(&r_v[six.clone()], &size[six.clone()]) > balance::BALANCED {
-                let (v, r) = (&mut v[six.clone()], &r_v[six]);
-                for i in 0..6 {
-                    v[i] += (0..6).map(|j| inverse[6 * i + j] * r[j]).sum::<f64>();
-                }
-            }
-        }
-        balance::form(self.problem, v, lambda, r_v, size);
-        self.problem.slack(v, lambda, w);
-        let in_balance = balance::worst(r_v, size) <= balance::BALANCED;
-        if in_balance && residual::natural(lambda, w, &self.problem.lo, hi) < before {
-            for (to, from) in [(last, lambda), (last_w, &*w)] {
-                to.clear();
-                to.extend_from_slice(from);
-            }
-            *balanced = Some(true);
-        } else {
-            *v = old;
-        }
-    }
-
-    /// v after the step for an impulse vector, and w: those of the factorization where they belong together, else
-    /// v = M⁻¹ (p + Jᵀ λ).
-    pub fn tell(&mut self, belonging: Belonging, lambda: &[f64], v: &mut Vec<f64>, w: &mut Vec<f64>) {
-        // Both are written in full.
-        w.resize(lambda.len(), 0.0);
-        v.clear();
-        self.slack_by(belonging, lambda, w);
-        v.extend_from_slice(if belonging.balances() { &self.memory.v } else { &self.memory.q });
-    }
-
-    /// How λ and the v of the last factorization belong together.
-    fn belonging(&mut self, lambda: &[f64]) -> Belonging {
-        let Memory { evaluated, scratch, v, last, balanced, .. } = &mut *self.memory;
-        if !*evaluated {
-            return Belonging::Apart;
-        }
-        let mut look = || {
-            let Scratch { r_v, size, .. } = scratch;
-            balance::form(self.problem, v, lambda, r_v, size);
-            balance::worst(r_v, size) <= balance::BALANCED
-        };
-        if same_bits(last, lambda) {
-            Belonging::Same { balanced: *balanced.get_or_insert_with(look) }
-        } else if moved_away(last, lambda) {
-            Belonging::Apart
-        } else {
-            Belonging::Near { balanced: look() }
-        }
-    }
-
-    // A λ + b rounds like ε ‖A‖ ‖λ‖: a gram beside a tonne (A = 1e3, λ = 1e6) is then known to 1e-7 m/s
-    // however exact the solution. v has an equation of its own, M v = p + Jᵀ λ, which is checked.
-    fn slack_by(&mut self, belonging: Belonging, lambda: &[f64], w: &mut [f64]) {
-        match belonging {
-            Belonging::Same { balanced: true } => w.copy_from_slice(&self.memory.last_w),
-            Belonging::Near { balanced: true } => self.problem.slack(&self.memory.v, lambda, w),
-            _ => self.slack(lambda, w),
-        }
     }
 
     /// Brings the numbers into the mixed form at the first factorization; iterative methods need none.
@@ -730,18 +571,4 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
             }
         }
     }
-}
-
-/// Numbers one by one would have to be looked at for what is not a number; bits are compared many at once.
-fn same_bits(a: &[f64], b: &[f64]) -> bool {
-    bytemuck::cast_slice::<f64, u8>(a) == bytemuck::cast_slice::<f64, u8>(b)
-}
-
-/// Is λ so far from the one that v belongs to that the two cannot balance to round-off?
-fn moved_away(last: &[f64], lambda: &[f64]) -> bool {
-    if same_bits(last, lambda) {
-        return false;
-    }
-    let size = last.iter().fold(0.0f64, |m, l| m.max(l.abs()));
-    last.len() != lambda.len() || last.iter().zip(lambda).any(|(a, b)| (a - b).abs() > 1e-9 * size)
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::coupling::body_graph;
 use crate::coupling::executor::Serial;
 use crate::graph::{bisection, min_degree};
+use crate::solver::residual::Sums;
 use crate::solver::row_solver::Solver;
 use crate::solver::{Method, RowSolver, Solution, generate};
 
