@@ -18,7 +18,8 @@ fn nested(islands: &mut [Island]) -> impl Iterator<Item = &mut Island> {
     islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested)
 }
 
-fn coupling_settings(settings: &Settings) -> CouplingSettings {
+/// How the coupling loop goes round under these settings.
+pub fn coupling_settings(settings: &Settings) -> CouplingSettings {
     let interface = if settings.method == Method::SchurPgsSm { Method::PgsSm } else { Method::Bpp };
     CouplingSettings {
         interface: settings.interface_solver.unwrap_or(interface),
@@ -285,8 +286,7 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
     solver.set_method(match settings.method {
         // What is too small to be cut is solved as the partitions would be.
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,
-        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Method::Auto,
-        method => method,
+        method => method.of_whole(),
     });
     solver.solve_roughly(problem, solution, rough)
 }

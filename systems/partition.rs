@@ -19,17 +19,20 @@ const PUBLISHED_SIZE: u32 = 16;
 /// graph and the settings alone: never from the number of threads, nor from earlier steps.
 pub fn partition_bodies(step: &mut Step<'_>) {
     read_hints(step);
-    let work = &mut *step.work;
+    cut_islands(step.work, step.settings);
+    number_partitions(step);
+}
+
+/// How every island is solved under these settings; hints and pins are those that the step has read.
+pub fn cut_islands(work: &mut Work, settings: &Settings) {
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
     let Work { islands, bodies, rows, hints, pins, local, .. } = work;
-    let settings = step.settings;
     let choose = |island: &mut Island| choose(island, settings, bodies, rows, (hints, pins), local);
     // Waking threads costs more than a look at small islands.
     match islands.iter().any(|island| island.bodies.len() >= cost::FEWEST) {
         true => islands.par_iter_mut().for_each(choose),
         false => islands.iter_mut().for_each(choose),
     }
-    number_partitions(step);
 }
 
 /// The number of each slot within its island.

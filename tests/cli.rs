@@ -237,3 +237,96 @@ fn whoever_has_read_enough_ends_it_quietly() {
     let output = child.wait_with_output().expect("it ends");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_picture_without_a_time_is_that_of_the_end() {
+    let folder = folder("pictures");
+    let scene = folder.join("falls.ron");
+    let text = "Scene(settings: (seconds: 0.5), items: [Body(name: \"b\", shape: Sphere(radius: 1))])";
+    std::fs::write(&scene, text).expect("written");
+    let picture = |name: &str, at: &[&str]| {
+        let file = folder.join(name);
+        let (scene, png) = (scene.to_str().expect("a path"), file.to_str().expect("a path"));
+        let camera = ["--camera", "0,-20,0:0,0,0", "--size", "96x96"];
+        let args = [&["render", scene, "--png", png][..], &camera, at].concat();
+        let output = turnbuckle(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        std::fs::read(&file).expect("a picture")
+    };
+    let (first, last) = (picture("first.png", &["--at", "0"]), picture("last.png", &["--at", "0.5"]));
+    assert!(first != last, "the ball falls");
+    assert!(picture("end.png", &[]) == last);
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// The rows of a comparison, from its report.
+fn compared(name: &str, args: &[&str]) -> (Vec<serde_json::Value>, String) {
+    let report = folder(name).join("r.json");
+    let output = turnbuckle(&[&["compare"], args, &["--report", report.to_str().expect("a path")]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+    (json["rows"].as_array().expect("rows").clone(), text(&output.stdout))
+}
+
+#[test]
+fn a_comparison_says_which_rows_were_not_cut() {
+    let solvers = ["--solvers", "auto,schur-bpp,fbic", "--steps", "3"];
+    let (rows, told) =
+        compared("not_cut", &[&["double_pendulum", "--partitions", "none"], &solvers[..]].concat());
+    assert!(rows.iter().all(|r| r["cut"] == 0.0));
+    let line = |told: &str, solver: &str| {
+        told.lines().find(|l| l.starts_with(solver)).map_or_else(String::new, str::to_string)
+    };
+    assert!(
+        line(&told, "schur-bpp").contains("not cut") && line(&told, "fbic").contains("not cut"),
+        "{told}"
+    );
+    assert!(!line(&told, "auto").contains("not cut"), "{told}");
+    assert!(told.contains("are those of auto under another name"), "{told}");
+    for recorded in [&[][..], &["--recorded"]] {
+        let how = ["chain_load", "--set", "links=20", "--partitions", "none,min-degree:4"];
+        let (rows, told) = compared("cut", &[&how[..], &solvers, recorded].concat());
+        assert_eq!(rows.len(), 6, "every solver with every partitioning: {told}");
+        for row in &rows {
+            let cut = row["partition"] == "min-degree:4";
+            assert_eq!(row["cut"].as_f64(), Some(f64::from(u8::from(cut))), "{row}");
+            // The chain of 21 bodies is one group, and falls into the same partitions however it is solved.
+            assert_eq!(
+                row["partitions"],
+                if cut { rows[1]["partitions"].clone() } else { 1.0.into() },
+                "{row}"
+            );
+            assert!(!cut || row["partitions"].as_f64() > Some(1.0), "{row}");
+            assert!(
+                row["residual_max"].as_f64().is_some_and(|r| r < 1e-6) || row["solver"] == "fbic",
+                "{row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_problem_without_partitions_says_that_it_was_not_cut() {
+    let folder = folder("whole");
+    let entries = "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 2\n2 1 1\n2 2 2\n";
+    for (name, text) in
+        [("A.mtx", entries), ("b.txt", "1\n-4\n"), ("lo.txt", "0\n0\n"), ("hi.txt", "inf\ninf\n")]
+    {
+        std::fs::write(folder.join(name), text).expect("written");
+    }
+    let solve = |solver: &str| {
+        let output = turnbuckle(&["solve", folder.to_str().expect("a path"), "--solver", solver]);
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        text(&output.stdout)
+    };
+    let told = solve("schur-bpp");
+    assert!(told.contains("there is no partition.txt, so schur-bpp was answered by auto"), "{told}");
+    assert!(solve("schur-ipm").contains("answered by ipm"));
+    assert!(!solve("bpp").contains("partition.txt"));
+    std::fs::write(folder.join("partition.txt"), "0\n1\n").expect("written");
+    assert!(solve("schur-bpp").contains("a matrix has no bodies"));
+}

@@ -13,7 +13,7 @@ pub struct RenderArgs {
     scene: SceneArgs,
     #[command(flatten)]
     solve: SolveArgs,
-    /// Time of the picture, and end of the animation (s) [default: the scene's length]
+    /// Time of the picture, and end of the animation (s) [default: the last frame, at the scene's length or the recording's end]
     #[arg(long, value_name = "SECONDS", value_parser = at_least_zero)]
     at: Option<f64>,
     /// Write a still picture

@@ -31,6 +31,9 @@ pub fn solve(args: &SolveFileArgs) -> Result<(), Failure> {
         .map_err(|e| Failure::Usage(format!("{}: {e}", args.folder.display())))?;
     let milliseconds = 1e3 * start.elapsed().as_secs_f64();
     print(args, problem.b.len(), milliseconds, &stats);
+    if args.solver.is_substructured() {
+        println!("cut        no: {}", not_cut(args, problem.partition.is_some()));
+    }
     if let Some(path) = &args.report {
         let text = report(args, problem.b.len(), milliseconds, &stats);
         files::write_whole(path, &text).map_err(usage)?;
@@ -47,6 +50,16 @@ pub fn solve(args: &SolveFileArgs) -> Result<(), Failure> {
         "{} did not reach a residual of 1e-9: it ended at {residual:.1e}; try --solver auto",
         args.solver.name()
     )))
+}
+
+/// Why a method that works on partitions has none here.
+fn not_cut(args: &SolveFileArgs, named: bool) -> String {
+    let why = match named {
+        false => "there is no partition.txt",
+        // A partition is a set of bodies, each with its mass; the matrix has summed them up.
+        true => "a matrix has no bodies for the partitions of partition.txt",
+    };
+    format!("{why}, so {} was answered by {}", args.solver.name(), args.solver.of_whole().name())
 }
 
 fn usage(error: files::FileError) -> Failure {
@@ -66,6 +79,7 @@ fn report(args: &SolveFileArgs, rows: usize, milliseconds: f64, stats: &SolveSta
         "turnbuckle": env!("CARGO_PKG_VERSION"),
         "problem": args.folder.display().to_string(),
         "solver": args.solver.name(),
+        "solved_by": args.solver.of_whole().name(),
         "rows": rows,
         "time": milliseconds,
         "converged": stats.converged,

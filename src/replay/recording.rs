@@ -312,9 +312,12 @@ impl Recording {
         self.frames.get(frame)?.poses.get(body).copied().filter(Pose::is_present)
     }
 
-    /// The frame nearest to a time (s).
+    /// The frame nearest to a time (s): the last one for all times after it, whatever their size.
     pub fn frame_at(&self, time: f64) -> usize {
-        let off = |f: &Frame| (f64::from(f.stat(Stat::Time)) - time).abs();
+        let at = |f: &Frame| f64::from(f.stat(Stat::Time));
+        // Beside a time like f64::MAX all frames are equally far away.
+        let time = time.min(self.frames.last().map_or(0.0, at));
+        let off = |f: &Frame| (at(f) - time).abs();
         let nearest = self.frames.iter().enumerate().min_by(|a, b| off(a.1).total_cmp(&off(b.1)));
         nearest.map_or(0, |(i, _)| i)
     }

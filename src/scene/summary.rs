@@ -33,6 +33,8 @@ pub struct Size {
     pub rows_max: u32,
     /// Partitions, mean over the steps.
     pub partitions_mean: f64,
+    /// Share of steps in which something was cut.
+    pub cut: f64,
     /// Rows between partitions, mean over the steps.
     pub interface_rows_mean: f64,
 }
@@ -235,6 +237,7 @@ pub struct Tally {
     residuals: Vec<f64>,
     coupling_max: u32,
     at_limit: u64,
+    cut: u64,
     pivots_max: u32,
     conjugate: Conjugate,
     joint_max: f64,
@@ -274,6 +277,7 @@ impl Tally {
         self.residuals.push(r.residual);
         self.coupling_max = self.coupling_max.max(r.coupling_iterations);
         self.at_limit += u64::from(r.coupling_at_limit);
+        self.cut += u64::from(r.partitions > r.islands);
         self.pivots_max = self.pivots_max.max(r.pivots);
         self.conjugate.inner_mean += r.inner_iterations as f64;
         self.conjugate.imaginary_share = self.conjugate.imaginary_share.max(r.imaginary_share);
@@ -330,6 +334,7 @@ impl Tally {
             size: Size {
                 rows_mean: mean(0),
                 partitions_mean: mean(1),
+                cut: self.cut as f64 / n,
                 interface_rows_mean: mean(2),
                 ..self.size.clone()
             },

@@ -121,6 +121,20 @@ impl Method {
         }
     }
 
+    /// Does it work on partitions? Of a problem that is not cut such a method is no more than another name of its solver.
+    pub fn is_substructured(self) -> bool {
+        matches!(self, Method::SchurBpp | Method::SchurPgsSm | Method::SchurIpm | Method::Fbic)
+    }
+
+    /// The method that solves a problem which is not cut.
+    pub fn of_whole(self) -> Method {
+        match self {
+            Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Method::Auto,
+            Method::SchurIpm => Method::Ipm,
+            method => method,
+        }
+    }
+
     /// The method of a name.
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|m| m.name() == name)

@@ -10,7 +10,7 @@ use super::run::{Film, Outputs, positive, simulate};
 use super::{Failure, SceneArgs, method, partitioning, replay};
 use clap::Args;
 pub use rows::Row;
-use rows::{Table, csv, growth};
+use rows::{Table, about_cuts, csv, growth};
 use std::path::PathBuf;
 use turnbuckle::StepReport;
 use turnbuckle::replay::Recording;
@@ -51,7 +51,7 @@ pub struct CompareArgs {
     /// How many seconds
     #[arg(long, value_name = "S", value_parser = positive)]
     seconds: Option<f64>,
-    /// Solve the same problems, recorded from one run with `auto`, instead of letting the trajectories drift apart
+    /// Solve the same problems on one thread, recorded from one run with `auto`, instead of letting the trajectories drift apart
     #[arg(long)]
     recorded: bool,
     /// Record only every K-th step
@@ -69,6 +69,7 @@ pub struct CompareArgs {
 }
 
 /// One choice to try.
+#[derive(Clone)]
 struct Choice {
     solver: Method,
     inside: Option<Method>,
@@ -85,7 +86,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         if args.recorded { (recorded::rows(args, &mut table)?, Vec::new()) } else { live(args, &mut table)? };
     let scene = args.scene.path().file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let growth = growth(&rows);
-    for line in &growth {
+    let notes: Vec<String> = growth.iter().cloned().chain(about_cuts(&rows)).collect();
+    for line in &notes {
         println!("  {line}");
     }
     if let Some(path) = &args.report {
@@ -98,7 +100,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.html {
         replay::make_folder(path)?;
-        write_text(path, &page::page(&scene, &rows, &growth, &films))?;
+        write_text(path, &page::page(&scene, &rows, &notes, &films))?;
         replay::say(path);
     }
     Ok(())
@@ -179,7 +181,12 @@ impl CompareArgs {
 
 /// Does this method have solvers inside its partitions?
 fn is_nested(method: Method) -> bool {
-    matches!(method, Method::SchurBpp | Method::SchurPgsSm | Method::Fbic)
+    method.is_substructured() && method != Method::SchurIpm
+}
+
+/// A solver that was asked for inside partitions, as a word.
+fn name_of(inside: Option<Method>) -> String {
+    inside.map_or_else(String::new, |m| m.name().to_string())
 }
 
 /// Every choice runs the scene from its start; with films for the page, if there is to be one.
@@ -194,9 +201,8 @@ fn live(args: &CompareArgs, table: &mut Table) -> Result<(Vec<Row>, Vec<Recordin
             curve.push([r.time, r.solve_ms, r.residual, r.joint_error_max, r.penetration_max]);
         };
         // Threads, partitions and warm starts change the time and not what is seen: one film a solver.
-        let name = |inside: Option<Method>| inside.map_or_else(String::new, |m| m.name().to_string());
         let same = |r: &Row| {
-            r.solver == choice.solver.name() && r.inside == name(choice.inside) && r.size == rows[0].size
+            r.solver == choice.solver.name() && r.inside == name_of(choice.inside) && r.size == rows[0].size
         };
         let new =
             !rows.iter().any(same) && (rows.is_empty() || choice.size.as_ref().map(|s| s.1) == rows[0].size);
@@ -207,8 +213,10 @@ fn live(args: &CompareArgs, table: &mut Table) -> Result<(Vec<Row>, Vec<Recordin
         let row = Row {
             label: String::new(),
             solver: s.solver,
-            inside: name(choice.inside),
+            inside: name_of(choice.inside),
             partition: s.partition,
+            partitions: s.size.partitions_mean,
+            cut: s.size.cut,
             threads: s.threads,
             warm_start: choice.warm,
             size: choice.size.map(|(_, v)| v),

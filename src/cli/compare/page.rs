@@ -33,8 +33,8 @@ fn escape(text: &str) -> String {
 }
 
 /// The whole page.
-pub fn page(scene: &str, rows: &[Row], growth: &[String], films: &[Recording]) -> String {
-    let report = report(scene, rows, growth);
+pub fn page(scene: &str, rows: &[Row], notes: &[String], films: &[Recording]) -> String {
+    let report = report(scene, rows, notes);
     if films.iter().any(|f| !f.frames.is_empty()) {
         return page::comparison_page_with(films, &report);
     }
@@ -45,10 +45,10 @@ pub fn page(scene: &str, rows: &[Row], growth: &[String], films: &[Recording]) -
     )
 }
 
-fn report(scene: &str, rows: &[Row], growth: &[String]) -> String {
+fn report(scene: &str, rows: &[Row], notes: &[String]) -> String {
     let mut out = format!("{STYLE}<section class=report id=report><h2>{}, compared</h2>", escape(scene));
     table(&mut out, rows);
-    for line in growth {
+    for line in notes {
         let _ = write!(out, "<p>{}</p>", escape(line));
     }
     out.push_str("<div class=plots>");
@@ -67,7 +67,7 @@ fn report(scene: &str, rows: &[Row], growth: &[String]) -> String {
 
 fn table(out: &mut String, rows: &[Row]) {
     let inner = rows.iter().any(|r| r.inner > 0.0);
-    out.push_str("<div class=scroll><table><tr><th>solver<th>rows<th>solve ms<th>median<th>p99<th>speed-up");
+    out.push_str("<div class=scroll><table><tr><th>solver<th>partitions<th>rows<th>solve ms<th>median<th>p99<th>speed-up");
     out.push_str("<th>coupling<th>at limit<th>outer");
     out.push_str(if inner { "<th>inner<th>imaginary<th>softened" } else { "" });
     let agree = rows.iter().any(|r| r.agree.is_some());
@@ -77,9 +77,10 @@ fn table(out: &mut String, rows: &[Row]) {
     for (i, r) in rows.iter().enumerate() {
         let _ = write!(
             out,
-            "<tr><td><i style='background:{}'></i>{}<td>{:.0}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}×<td>{:.1}<td>{:.1} %<td>{:.1}",
+            "<tr><td><i style='background:{}'></i>{}<td>{}<td>{:.0}<td>{:.3}<td>{:.3}<td>{:.3}<td>{:.3}×<td>{:.1}<td>{:.1} %<td>{:.1}",
             COLORS[i % COLORS.len()],
             escape(&r.label),
+            r.parts(),
             r.rows,
             r.solve_mean,
             r.solve_median,

@@ -4,6 +4,7 @@ use super::CompareArgs;
 use crate::cli::table::meters;
 use serde::Serialize;
 use std::fmt::Write as _;
+use turnbuckle::solver::Method;
 
 /// One row: how one choice did.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -17,6 +18,10 @@ pub struct Row {
     pub inside: String,
     /// Partitioning.
     pub partition: String,
+    /// Partitions, mean; a group that is not cut is one.
+    pub partitions: f64,
+    /// Share of steps or problems in which something was cut.
+    pub cut: f64,
     /// Threads.
     pub threads: usize,
     /// Warm start?
@@ -68,6 +73,38 @@ pub struct Row {
     /// Time, solve time, residual, joint error and penetration of every step, for the plots.
     #[serde(skip)]
     pub curve: Vec<[f64; 5]>,
+}
+
+impl Row {
+    /// Is it a method that works on partitions, of which there was none? Then the row is that of another method.
+    pub fn is_not_cut(&self) -> bool {
+        self.cut == 0.0 && Method::from_name(&self.solver).is_some_and(Method::is_substructured)
+    }
+
+    /// The number of partitions as a cell.
+    pub fn parts(&self) -> String {
+        match self.cut > 0.0 {
+            true => format!("{:.1}", self.partitions),
+            false if self.is_not_cut() => "not cut".into(),
+            false => "-".into(),
+        }
+    }
+}
+
+/// What "not cut" means, if a row says so.
+pub fn about_cuts(rows: &[Row]) -> Option<String> {
+    let idle: Vec<&Row> = rows.iter().filter(|r| r.is_not_cut()).collect();
+    let same = |r: &&Row| Method::from_name(&r.solver).map(Method::of_whole).map(Method::name);
+    let mut names: Vec<&str> = idle.iter().filter_map(same).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!idle.is_empty()).then(|| {
+        format!(
+            "not cut: no group of bodies fell into partitions, so these rows are those of {} under another name; \
+             try a larger scene or --partitions min-degree:8",
+            names.join(" and ")
+        )
+    })
 }
 
 /// The table on the terminal: a line as soon as a row is done.
@@ -130,8 +167,9 @@ impl Table {
             format!("{:>10} {:>11} {:>6}", "joints", "penetration", "broken")
         };
         format!(
-            "\n{:<28} {:>7} {:>9} {:>9} {:>8} {:>6} {:>6} {:>7} {:>8} {:>6} {:>4} {:>9} {:>8} {:>8} {last}",
+            "\n{:<28} {:>7} {:>7} {:>9} {:>9} {:>8} {:>6} {:>6} {:>7} {:>8} {:>6} {:>4} {:>9} {:>8} {:>8} {last}",
             "solver",
+            "parts",
             "rows",
             "solve ms",
             "p99",
@@ -155,8 +193,9 @@ impl Table {
             format!("{:>10} {:>11} {:>6}", meters(r.joint_error), meters(r.penetration), r.broken)
         };
         format!(
-            "{:<28} {:>7.0} {:>9.3} {:>9.3} {:>7.3}x {:>6.1} {:>5.1}% {:>7.1} {:>8.1} {:>5.1}% {:>4} {:>8.1}% {:>8.1e} {:>8.1e} {last}",
+            "{:<28} {:>7} {:>7.0} {:>9.3} {:>9.3} {:>7.3}x {:>6.1} {:>5.1}% {:>7.1} {:>8.1} {:>5.1}% {:>4} {:>8.1}% {:>8.1e} {:>8.1e} {last}",
             r.label,
+            r.parts(),
             r.rows,
             r.solve_mean,
             r.solve_p99,
@@ -201,13 +240,13 @@ pub fn growth(rows: &[Row]) -> Vec<String> {
 /// All rows, one line each.
 pub fn csv(rows: &[Row]) -> String {
     let mut out = String::from(
-        "solver,inside,partition,threads,warm_start,size,steps,rows,solve_mean,solve_median,solve_p99,speed_up,step_mean,coupling,at_limit,outer,inner,imaginary,softened,agree,unsettled,residual_median,residual_max,joint_error,penetration,broken\n",
+        "solver,inside,partition,threads,warm_start,size,steps,rows,solve_mean,solve_median,solve_p99,speed_up,step_mean,coupling,at_limit,outer,inner,imaginary,softened,agree,unsettled,residual_median,residual_max,joint_error,penetration,broken,partitions,cut\n",
     );
     let optional = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
     for r in rows {
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e},{:e},{:e},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e},{:e},{:e},{},{},{}",
             r.solver,
             r.inside,
             r.partition,
@@ -233,7 +272,9 @@ pub fn csv(rows: &[Row]) -> String {
             r.residual_max,
             r.joint_error,
             r.penetration,
-            r.broken
+            r.broken,
+            r.partitions,
+            r.cut
         );
     }
     out
