@@ -160,6 +160,18 @@ fn a_bad_file_is_named_with_line_and_column() {
         sentence.contains("bad.ron:3:19: the body has no field `colour`; did you mean `color`?"),
         "{sentence}"
     );
+    assert!(
+        sentence.contains("\n 3 |     Body(mass: 1, colour: \"red\"),\n   |                   ^"),
+        "{sentence}"
+    );
+    let text = "Scene(items: [Body(shape: Sphere(radius: 1), mass: 1, density: 7)])";
+    std::fs::write(&file, text).expect("written");
+    let output = turnbuckle(&["check", file.to_str().expect("a path")]);
+    let told = text_of(&output);
+    assert!(
+        told.contains("  warning      ") && told.contains("`density` has no effect beside `mass`"),
+        "{told}"
+    );
 }
 
 #[test]

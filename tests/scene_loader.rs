@@ -147,6 +147,104 @@ fn prefab_files_stay_beside_the_scene() {
 }
 
 #[test]
+fn a_bracket_that_is_not_closed_is_blamed_on_its_own_line() {
+    let place = |text: &str| {
+        let e = load(text).expect_err("not closed");
+        (e.line, e.column, e.message, e.source_line)
+    };
+    let a_body = "  Body(name: \"a\", mass: 1";
+    let (line, column, message, source) =
+        place(&format!("Scene(items: [\n{a_body}\n  Body(name: \"b\", mass: 1),\n])"));
+    assert_eq!((line, column, &*source), (2, 26, a_body));
+    assert_eq!(message, "expected `,` or `)` here, found `Body` in line 3");
+    // The bracket of the shape takes the fields of the body, and the body the next one.
+    let a_body = "  Body(name: \"a\", shape: Box(size: (1, 1, 1), mass: 1),";
+    let (line, column, message, _) =
+        place(&format!("Scene(items: [\n{a_body}\n  Body(name: \"b\", mass: 1),\n])"));
+    assert_eq!((line, column), (2, 7), "{message}");
+    assert_eq!(message, "this `(` is not closed: line 3 goes on with the item `Body(..)`");
+    let (line, _, message, _) = place("Scene(\nitems: [\n  Body(mass: 1),\n expect: [])");
+    assert_eq!((line, message.as_str()), (2, "this `[` is not closed: line 4 goes on with a field"));
+    let (line, _, message, _) = place("Scene(\nitems: [\n  Body(mass: 1),\n]\n");
+    assert_eq!(line, 1, "{message}");
+    assert_eq!(message, "this `(` is not closed: expected `,` or `)`, found the end of the file");
+}
+
+#[test]
+fn every_item_there_is_is_suggested() {
+    let e = fault("Zzzzzzzzzz()");
+    for name in ["Body", "Drive", "Revolute", "Wheel", "Winch", "Rack", "Pulley"] {
+        assert!(e.contains(&format!(" {name}")), "{name} is missing in: {e}");
+    }
+}
+
+#[test]
+fn several_faults_are_told_at_once_with_their_lines() {
+    let text = "Scene(settings: (dt: 0), items: [\n  Body(name: \"a\", mas: 1),\n  \
+                Repeat(count: 100, items: [Body(mass: -1)]),\n  Ball(a: \"nobody\", b: \"world\", at: (0, 0, 0)),\n  \
+                Bdy(mass: 1),\n])";
+    let e = load(text).expect_err("four faults");
+    let places: Vec<(u32, u32)> =
+        std::iter::once(&e).chain(e.others.iter()).map(|f| (f.line, f.column)).collect();
+    assert_eq!(places, [(1, 22), (2, 19), (3, 41), (5, 3)], "{e}");
+    let told = e.explained();
+    assert!(
+        told.contains(
+            "the body has no field `mas`; did you mean `mass`?\n 2 |   Body(name: \"a\", mas: 1),\n"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("\n   |                   ^"), "{told}");
+    // What refers to bodies is looked at once they are right.
+    let text = "Scene(items: [\n  Body(name: \"a\", mass: 1),\n  Ball(a: \"b\", b: \"world\", at: (0, 0, 0)),\n  \
+                Ball(a: \"a\", b: \"c\", at: (0, 0, 0)),\n])";
+    let e = load(text).expect_err("two faults");
+    assert_eq!((e.line, e.others.len(), e.others[0].line), (3, 1, 4), "{e}");
+}
+
+#[test]
+fn what_is_legal_and_odd_is_warned_of() {
+    let warned = |item: &str| -> Vec<String> {
+        let plan = load(&format!("Scene(items: [\n{item}\n])")).expect("legal");
+        plan.warnings.iter().map(ToString::to_string).collect()
+    };
+    let one = |item: &str, expected: &str| {
+        let list = warned(item);
+        assert!(list.len() == 1 && list[0].contains(expected), "{list:?}");
+        assert!(list[0].starts_with("test.ron:2:"), "{list:?}");
+    };
+    let ball = "Body(name: \"a\", shape: Sphere(radius: 1)), ";
+    one("Body(shape: Sphere(radius: 1), mass: 2, density: 500)", "`density` has no effect beside `mass`");
+    one(
+        &format!("{ball}Ball(a: \"a\", b: \"world\", at: (900, 0, 0))"),
+        "this point is 900.0 m from the middle of `a`, whose size is 1.7 m",
+    );
+    one("Body(kind: fixed, shape: Sphere(radius: 1), velocity: (1, 0, 0))", "a fixed body never moves");
+    one(
+        &format!("{ball}Fixed(a: \"a\", b: \"world\", at: (0, 0, 0), motor: Velocity(target: 1))"),
+        "`motor` has no effect: a Fixed has no free coordinate",
+    );
+    assert!(
+        warned(&format!("{ball}Revolute(a: \"a\", b: \"world\", at: (2, 0, 0), limits: (lower: 0))"))
+            .is_empty()
+    );
+    for (name, text) in corpus() {
+        let plan =
+            scene::plan(&name, &LoadOptions::default()).or_else(|_| load(&text)).expect("a scene of ours");
+        let list: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
+        assert!(list.is_empty() || name == "everything", "{name}: {list:?}");
+    }
+}
+
+#[test]
+fn sleep_can_be_set() {
+    let scene = "Scene(settings: (sleep: false, sleep_speed: 0.01, sleep_time: 2), items: [Body(mass: 1)])";
+    let scene = scene::Scene::new(load(scene).expect("valid"));
+    let s = &scene.physics.settings;
+    assert_eq!((s.sleep, s.sleep_speed, s.sleep_time), (false, 0.01, 2.0));
+}
+
+#[test]
 fn limits_hold() {
     says("Repeat(count: 1000000000, items: [])", "the count is 1000000000; at most 2000000 is allowed");
     says(

@@ -25,6 +25,9 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     joints(&plan);
     partitions(&plan);
     rest(&plan);
+    for warning in &plan.warnings {
+        println!("  warning      {}", warning.explained().replace('\n', "\n               "));
+    }
     first_step(plan);
     Ok(())
 }

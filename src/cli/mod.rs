@@ -105,7 +105,7 @@ enum Failure {
 
 impl From<SceneError> for Failure {
     fn from(e: SceneError) -> Failure {
-        Failure::Usage(e.to_string())
+        Failure::Usage(e.explained())
     }
 }
 

@@ -47,6 +47,8 @@ pub struct BodySpec {
     pub cable: Option<CableLink>,
     /// Where it is written.
     pub place: Span,
+    /// What is legal and yet hardly meant.
+    pub odd: Vec<Fault>,
 }
 
 const KINDS: &[(&str, BodyKind)] =
@@ -76,7 +78,10 @@ impl ShapeCache {
     fn spend(&mut self, points: usize, at: Span, limits: &Limits) -> Read<()> {
         self.points += points;
         if self.points > limits.points {
-            return Err(Fault::new(at, format!("the shapes have more than {} points in all", limits.points)));
+            return Err(Fault::last(
+                at,
+                format!("the shapes have more than {} points in all", limits.points),
+            ));
         }
         Ok(())
     }
@@ -118,6 +123,7 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
     let mut surface = read_surface(f)?;
     let mut colliders = read_shapes(f, &surface, shapes, limits)?;
     let (mass, given_mass) = read_mass(f, &colliders, kind, shaped)?;
+    let odd = idle_fields(f, &colliders, kind);
     if f.flag("collide")? == Some(false) {
         surface.filter = CollisionFilter { groups: 0, mask: 0 };
         for c in &mut colliders {
@@ -151,7 +157,23 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
         color: f.get("color").map(read_color).transpose()?,
         cable: None,
         place: f.at,
+        odd,
     })
+}
+
+/// Fields that say nothing beside others.
+fn idle_fields(f: &Fields<'_, '_>, colliders: &[Collider], kind: BodyKind) -> Vec<Fault> {
+    let mut odd = Vec::new();
+    let same = colliders.windows(2).all(|c| c[0].material.density == c[1].material.density);
+    if let (Some(_), Some(node), true) = (f.find("mass"), f.find("density"), same) {
+        odd.push(Fault::new(node.at, "`density` has no effect beside `mass`; give one of them"));
+    }
+    for field in ["velocity", "spin"] {
+        if let (BodyKind::Fixed, Some(node)) = (kind, f.find(field)) {
+            odd.push(Fault::new(node.at, format!("`{field}` has no effect: a fixed body never moves")));
+        }
+    }
+    odd
 }
 
 struct Surface {
@@ -402,7 +424,7 @@ fn read_mass(
     }
     let checked = check_mass(&result, f.at);
     if kind == BodyKind::Dynamic && shaped {
-        checked?;
+        checked.map_err(|fault| f.misspelt("mass").unwrap_or(fault))?;
     } else if checked.is_err() {
         result = MassProperties { mass: 1.0, ..MassProperties::ZERO };
     }

@@ -4,7 +4,7 @@
 //! scripts and expectations wait until every body is known ([`super::resolve`]).
 
 use super::body::{self, BodySpec, ShapeCache};
-use super::error::{Fault, Read, SceneError, Span, suggestion};
+use super::error::{Fault, MOST_FAULTS, Read, SceneError, Sources, Span, suggestion};
 use super::expect::{ExpectationSpec, read_expectation};
 use super::expr::Variables;
 use super::files::Files;
@@ -14,7 +14,7 @@ use super::plan::{BodyPlan, ScenePlan};
 use super::read::{self, Fields};
 use super::script::{self, ScriptSpec};
 use super::text::{Node, Value, parse, shorten};
-use super::{LoadOptions, settings};
+use super::{LoadOptions, odd, settings};
 use crate::components::BodyKind;
 use glam::{DQuat, DVec3};
 use std::collections::HashMap;
@@ -73,6 +73,10 @@ pub(super) struct Builder<'a> {
     trail: Rc<[Span]>,
     work: usize,
     name_bytes: usize,
+    /// What is legal and yet hardly meant.
+    pub odd: Vec<Fault>,
+    texts: Vec<String>,
+    faults: Vec<Fault>,
 }
 
 /// The items a scene can have besides joints.
@@ -102,14 +106,26 @@ pub(super) fn build(path: &Path, options: &LoadOptions, files: &dyn Files) -> Re
         trail: Rc::new([]),
         work: 0,
         name_bytes: 0,
+        odd: Vec::new(),
+        texts: Vec::new(),
+        faults: Vec::new(),
     };
-    let root = builder.open_file(path, None).map_err(|f| f.name(&builder.plan.files))?;
-    let set = |builder: &mut Builder<'_>| -> Result<(), SceneError> {
-        builder.scene(&root, path, options).map_err(|f| f.name(&builder.plan.files))
-    };
-    set(&mut builder)?;
-    let files = builder.plan.files.clone();
-    super::resolve::resolve(builder).map_err(|f| f.name(&files))
+    let read = builder.open_file(path, None).and_then(|root| builder.scene(&root, path, options));
+    let sources = Sources { names: builder.plan.files.clone(), texts: std::mem::take(&mut builder.texts) };
+    let mut faults = std::mem::take(&mut builder.faults);
+    faults.extend(read.err());
+    // What refers to bodies that could not be read would only add to it.
+    if let Some(error) = sources.place_all(faults) {
+        return Err(error);
+    }
+    let odd = std::mem::take(&mut builder.odd);
+    let mut plan = super::resolve::resolve(builder).map_err(|faults| {
+        sources
+            .place_all(faults)
+            .unwrap_or_else(|| SceneError::of_file(path.display().to_string(), "no fault"))
+    })?;
+    plan.warnings = odd::look(&plan, odd).into_iter().map(|fault| sources.place(fault)).collect();
+    Ok(plan)
 }
 
 impl Builder<'_> {
@@ -123,13 +139,16 @@ impl Builder<'_> {
         let whole = Span { file, line: 0, column: 0 };
         let at = used_at.unwrap_or(whole);
         if self.parsed.len() >= self.limits.files {
-            return Err(Fault::new(at, format!("the scene uses more than {} files", self.limits.files)));
+            return Err(Fault::last(at, format!("the scene uses more than {} files", self.limits.files)));
         }
         let text = self.files.read(path, self.limits.file_bytes).map_err(|why| match used_at {
             Some(at) => Fault::new(at, format!("cannot read `{}`: {why}", path.display())),
             None => Fault::new(whole, format!("cannot read the file: {why}")),
         })?;
-        let node = Rc::new(parse(&text, file, self.limits)?);
+        // Files are read while others are: a text takes the place of its number.
+        self.texts.resize_with(self.plan.files.len(), String::new);
+        self.texts[file as usize] = text;
+        let node = Rc::new(parse(&self.texts[file as usize], file, self.limits)?);
         self.parsed.push((path.to_path_buf(), node.clone()));
         Ok(node)
     }
@@ -154,17 +173,25 @@ impl Builder<'_> {
         self.plan.about = about.unwrap_or_default();
         self.plan.name = name.unwrap_or(stem);
         if let Some(node) = f.get("settings") {
-            self.plan.settings = settings::read_settings(node, &self.variables)?;
+            match settings::read_settings(node, &self.variables) {
+                Ok(settings) => self.plan.settings = settings,
+                Err(fault) => self.note(fault)?,
+            }
         }
         if let Some(node) = f.get("cameras") {
             for camera in read::items(node, "a list of cameras")? {
-                self.plan.cameras.push(settings::read_camera(camera, &self.variables)?);
+                match settings::read_camera(camera, &self.variables) {
+                    Ok(camera) => self.plan.cameras.push(camera),
+                    Err(fault) => self.note(fault)?,
+                }
             }
         }
         let parts = declared_parts(f.get("parts"))?;
         let items = read::items(f.need("items")?, "a list of items")?;
         let expect = f.get("expect").map(|n| read::items(n, "a list of expectations")).transpose()?;
-        f.finish()?;
+        if let Err(fault) = f.finish() {
+            self.note(fault)?;
+        }
         let folder: Rc<Path> = path.parent().unwrap_or(Path::new("")).into();
         let scope = Scope {
             prefix: "".into(),
@@ -176,7 +203,13 @@ impl Builder<'_> {
         };
         self.items(items, &scope)?;
         for node in expect.unwrap_or_default() {
-            let spec = read_expectation(node, &self.variables)?;
+            let spec = match read_expectation(node, &self.variables) {
+                Ok(spec) => spec,
+                Err(fault) => {
+                    self.note(fault)?;
+                    continue;
+                }
+            };
             self.expectations.push(Pending { spec, prefix: scope.prefix.clone(), trail: self.trail.clone() });
         }
         Ok(())
@@ -217,16 +250,37 @@ impl Builder<'_> {
         Ok(values)
     }
 
-    /// Expands items in the order of the file.
+    /// Expands items in the order of the file. A fault of one does not keep the others from being looked at.
     pub fn items(&mut self, nodes: &[Node], scope: &Scope) -> Read<()> {
-        nodes.iter().try_for_each(|node| self.item(node, scope))
+        for node in nodes {
+            let mark = self.variables.len();
+            if let Err(fault) = self.item(node, scope) {
+                self.variables.truncate(mark);
+                self.note(fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a fault and lets reading go on, unless it is the last one. What a generator repeats is told once.
+    fn note(&mut self, mut fault: Fault) -> Read<()> {
+        if fault.last || self.faults.len() + 1 >= MOST_FAULTS {
+            return Err(fault);
+        }
+        if fault.trail.is_empty() {
+            fault.trail = self.trail.to_vec();
+        }
+        if !self.faults.iter().any(|f| f.at == fault.at) {
+            self.faults.push(fault);
+        }
+        Ok(())
     }
 
     /// One turn of a generator or one item: nothing is free, so that no file runs for ever.
     pub fn spend(&mut self, at: Span) -> Read<()> {
         self.work += 1;
         if self.work > self.limits.work {
-            return Err(Fault::new(
+            return Err(Fault::last(
                 at,
                 format!("the scene has more than {} items and generator turns", self.limits.work),
             ));
@@ -289,7 +343,10 @@ impl Builder<'_> {
         let full = format!("{}{name}", scope.prefix);
         self.name_bytes += full.len();
         if self.name_bytes > self.limits.name_bytes {
-            return Err(Fault::new(at, format!("the names take more than {} bytes", self.limits.name_bytes)));
+            return Err(Fault::last(
+                at,
+                format!("the names take more than {} bytes", self.limits.name_bytes),
+            ));
         }
         Ok(full)
     }
@@ -310,10 +367,13 @@ impl Builder<'_> {
         self.spend(spec.place)?;
         let index = self.plan.bodies.len();
         if index >= self.limits.bodies {
-            return Err(Fault::new(
+            return Err(Fault::last(
                 spec.place,
                 format!("the scene has more than {} bodies", self.limits.bodies),
             ));
+        }
+        for fault in spec.odd {
+            self.add_odd(fault);
         }
         let name = self.full_name(&spec.name, scope, spec.place)?;
         if !name.is_empty()
@@ -362,14 +422,25 @@ impl Builder<'_> {
         Ok(index as u32)
     }
 
+    /// Keeps something odd, once for every place it is written at.
+    fn add_odd(&mut self, mut fault: Fault) {
+        if self.odd.len() < MOST_FAULTS && !self.odd.iter().any(|f| f.at == fault.at) {
+            fault.trail = self.trail.to_vec();
+            self.odd.push(fault);
+        }
+    }
+
     /// Queues a joint, with its points and directions turned into the world.
     pub fn add_joint(&mut self, mut spec: JointSpec, scope: &Scope) -> Read<()> {
         self.spend(spec.place)?;
         if self.joints.len() >= self.limits.joints {
-            return Err(Fault::new(
+            return Err(Fault::last(
                 spec.place,
                 format!("the scene has more than {} joints", self.limits.joints),
             ));
+        }
+        for fault in std::mem::take(&mut spec.odd) {
+            self.add_odd(fault);
         }
         spec.name = self.full_name(&spec.name, scope, spec.place)?;
         spec.points = spec.points.map(|p| scope.point(p));

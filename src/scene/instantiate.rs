@@ -96,6 +96,15 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.contact_compliance {
         to.contact_compliance = v;
     }
+    if let Some(v) = from.sleep {
+        to.sleep = v;
+    }
+    if let Some(v) = from.sleep_speed {
+        to.sleep_speed = v;
+    }
+    if let Some(v) = from.sleep_time {
+        to.sleep_time = v;
+    }
 }
 
 fn spawn_body(world: &mut World, plan: &BodyPlan) -> Entity {

@@ -36,6 +36,10 @@ pub struct JointSpec {
     pub breaks: Option<[f64; 2]>,
     /// Where it is written.
     pub place: Span,
+    /// Where its points are.
+    pub points_at: [Span; 2],
+    /// What is legal and yet hardly meant.
+    pub odd: Vec<Fault>,
 }
 
 /// The names of joints as items of a scene.
@@ -76,6 +80,8 @@ impl JointSpec {
             friction: [0.0; 2],
             breaks: None,
             place,
+            points_at: [place; 2],
+            odd: Vec::new(),
         }
     }
 }
@@ -97,7 +103,40 @@ pub fn read_joint(name: &str, f: &mut Fields<'_, '_>) -> Read<JointSpec> {
         spec.kind = kind;
     }
     read_strength(f, &mut spec)?;
+    spec.odd = idle_fields(name, &spec.kind, f);
     Ok(spec)
+}
+
+/// Fields that a joint of this kind takes and does not use: it has no such free coordinate.
+fn idle_fields(name: &str, kind: &JointKind, f: &mut Fields<'_, '_>) -> Vec<Fault> {
+    let none = [false; 2];
+    let (limits, motors, friction) = match kind {
+        JointKind::Revolute | JointKind::Prismatic | JointKind::Planar | JointKind::PointOnLine => {
+            ([true, false], [true, false], [true, false])
+        }
+        JointKind::Cylindrical | JointKind::Universal => ([true; 2], [true; 2], [true; 2]),
+        JointKind::Ball => ([true; 2], [false, true], [false, true]),
+        // The second motor of a wheel steers it.
+        JointKind::Wheel { .. } => ([true, false], [true; 2], [true, false]),
+        // The friction of a rope is that of its sheaves.
+        JointKind::Pulley { .. } => (none, none, [true, false]),
+        _ => (none, none, none),
+    };
+    let fields = [
+        ("limits", limits[0]),
+        ("limits2", limits[1]),
+        ("motor", motors[0]),
+        ("motor2", motors[1]),
+        ("friction", friction[0]),
+        ("friction2", friction[1]),
+    ];
+    let idle = fields.into_iter().filter(|(_, used)| !used);
+    let given = idle.filter_map(|(field, _)| f.find(field).map(|node| (field, node.at)));
+    given
+        .map(|(field, at)| {
+            Fault::new(at, format!("`{field}` has no effect: a {name} has no free coordinate for it"))
+        })
+        .collect()
 }
 
 fn body_name(f: &mut Fields<'_, '_>, field: &'static str) -> Read<Option<String>> {
@@ -121,6 +160,7 @@ fn read_bodies(f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
 fn read_place(name: &str, f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
     if matches!(name, "Distance" | "Rope" | "Spring") {
         spec.points = [f.need_vector("from")?, f.need_vector("to")?];
+        spec.points_at = [f.need("from")?.at, f.need("to")?.at];
         return Ok(());
     }
     let at = if name == "Gear" || name == "Rack" {
@@ -129,6 +169,7 @@ fn read_place(name: &str, f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<
         f.need_vector("at")?
     };
     spec.points = [at; 2];
+    spec.points_at = [f.get("at").map_or(f.at, |n| n.at); 2];
     let axis = f.direction("axis")?.unwrap_or(DVec3::Z);
     spec.axes = [axis, f.direction("axis_b")?.unwrap_or(axis)];
     spec.side = across(axis, f.direction("side")?, f.at)?;

@@ -24,6 +24,7 @@ mod joint;
 mod joints;
 pub mod judge;
 pub mod limits;
+mod odd;
 pub mod plan;
 mod play;
 mod random;

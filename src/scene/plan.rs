@@ -1,6 +1,6 @@
 //! A scene after parameters, generators and prefabs: flat lists of plain data, no entities yet.
 
-use super::error::Span;
+use super::error::{SceneError, Span};
 use super::expect::Expectation;
 use super::expr::Expr;
 use crate::components::{Appearance, BodyKind, CableLink, Collider};
@@ -33,6 +33,8 @@ pub struct ScenePlan {
     pub expectations: Vec<Expectation>,
     /// Files read, by the numbers that spans use.
     pub files: Vec<String>,
+    /// What is legal and yet hardly meant.
+    pub warnings: Vec<SceneError>,
 }
 
 /// What a scene says about how it is to be simulated. `None` leaves the engine's default.
@@ -62,6 +64,12 @@ pub struct SceneSettings {
     pub joint_compliance: Option<f64>,
     /// Compliance of contact rows (m/s per N·s).
     pub contact_compliance: Option<f64>,
+    /// Do islands at rest fall asleep?
+    pub sleep: Option<bool>,
+    /// Speed below which a body is at rest (m/s).
+    pub sleep_speed: Option<f64>,
+    /// Time at rest before an island falls asleep (s).
+    pub sleep_time: Option<f64>,
 }
 
 /// A viewpoint.
@@ -152,6 +160,8 @@ pub struct JointPlan {
     pub breaks: Option<[f64; 2]>,
     /// Where the file says so.
     pub at: Span,
+    /// Where it says which points.
+    pub points_at: [Span; 2],
 }
 
 /// What a joint allows and forbids.

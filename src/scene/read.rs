@@ -40,6 +40,11 @@ impl<'a, 'v> Fields<'a, 'v> {
         self.fields.iter().find(|f| f.name == name).map(|f| &f.node)
     }
 
+    /// The field, if it is there, without making it one of those that may be.
+    pub fn find(&self, name: &str) -> Option<&'a Node> {
+        self.fields.iter().find(|f| f.name == name).map(|f| &f.node)
+    }
+
     /// The field, which must be there.
     ///
     /// # Errors
@@ -47,15 +52,18 @@ impl<'a, 'v> Fields<'a, 'v> {
     pub fn need(&mut self, name: &'static str) -> Read<&'a Node> {
         let what = self.what;
         self.get(name).ok_or_else(|| {
-            // A misspelt name is likelier than a forgotten field.
-            let near = self.fields.iter().find(|f| super::error::closest(&f.name, [name]).is_some());
-            match near {
-                Some(f) => Fault::new(
-                    f.at,
-                    format!("{what} has no field `{}`; did you mean `{name}`?", shorten(&f.name)),
-                ),
-                None => Fault::new(self.at, format!("{what} needs the field `{name}`")),
-            }
+            let missing = || Fault::new(self.at, format!("{what} needs the field `{name}`"));
+            self.misspelt(name).unwrap_or_else(missing)
+        })
+    }
+
+    /// A field that is not there by this name, but by one like it: that is likelier than that it was forgotten.
+    pub fn misspelt(&self, name: &'static str) -> Option<Fault> {
+        let unknown = |f: &&Field| !self.known.contains(&f.name.as_str());
+        let mut near = self.fields.iter().filter(|f| super::error::closest(&f.name, [name]).is_some());
+        near.find(unknown).map(|f| {
+            let (what, found) = (self.what, shorten(&f.name));
+            Fault::new(f.at, format!("{what} has no field `{found}`; did you mean `{name}`?"))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Names to numbers: joints, scripts and expectations, once every body is known.
 
-use super::error::{Fault, Read, Span, suggestion};
+use super::error::{Fault, MOST_FAULTS, Read, Span, suggestion};
 use super::expand::{Builder, Pending};
 use super::expect::{Claim, ExpectationSpec};
 use super::expr::Expr;
@@ -12,27 +12,33 @@ use crate::components::BodyKind;
 use glam::DVec3;
 use std::collections::HashMap;
 
-/// Finishes the plan.
-pub(super) fn resolve(builder: Builder<'_>) -> Read<ScenePlan> {
+/// Finishes the plan, or gives everything that is wrong with it.
+pub(super) fn resolve(builder: Builder<'_>) -> Result<ScenePlan, Vec<Fault>> {
     let names = Names { bodies: builder.names, joints: HashMap::new() };
     let mut r = Resolver { plan: builder.plan, names };
-    for pending in builder.joints {
-        let trail = pending.trail.clone();
-        r.joint(pending).map_err(|f| with_trail(f, &trail))?;
+    let mut faults = Vec::new();
+    each(builder.joints, &mut faults, |pending| r.joint(pending));
+    // Scripts name joints: of those that are wrong they would say that they are not there.
+    if !faults.is_empty() {
+        return Err(faults);
     }
-    for pending in builder.scripts {
-        let trail = pending.trail.clone();
-        r.script(pending).map_err(|f| with_trail(f, &trail))?;
-    }
-    for pending in builder.expectations {
-        r.expectation(pending)?;
-    }
-    Ok(r.plan)
+    each(builder.scripts, &mut faults, |pending| r.script(pending));
+    each(builder.expectations, &mut faults, |pending| r.expectation(pending));
+    if faults.is_empty() { Ok(r.plan) } else { Err(faults) }
 }
 
-fn with_trail(mut fault: Fault, trail: &[Span]) -> Fault {
-    fault.trail = trail.to_vec();
-    fault
+/// Resolves one after another; what a generator repeats is told once.
+fn each<T>(all: Vec<Pending<T>>, faults: &mut Vec<Fault>, mut resolve: impl FnMut(Pending<T>) -> Read<()>) {
+    for pending in all {
+        let trail = pending.trail.clone();
+        let Err(fault) = resolve(pending) else { continue };
+        if !faults.iter().any(|f| f.at == fault.at) {
+            faults.push(Fault { trail: trail.to_vec(), ..fault });
+        }
+        if faults.len() >= MOST_FAULTS {
+            return;
+        }
+    }
 }
 
 struct Names {
@@ -143,6 +149,7 @@ impl Resolver {
             friction: spec.friction,
             breaks: spec.breaks,
             at,
+            points_at: spec.points_at,
         });
         Ok(())
     }

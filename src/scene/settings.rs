@@ -33,6 +33,9 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         partition,
         joint_compliance: f.not_negative("joint_compliance")?,
         contact_compliance: f.not_negative("contact_compliance")?,
+        sleep: f.flag("sleep")?,
+        sleep_speed: f.not_negative("sleep_speed")?,
+        sleep_time: f.not_negative("sleep_time")?,
     };
     if settings.substeps == Some(0) {
         return Err(Fault::new(node.at, "`substeps` is 0; it must be at least 1"));

@@ -77,7 +77,8 @@ pub fn shorten(word: &str) -> String {
 /// # Errors
 /// Anything that is not RON, or more of it than the limits allow.
 pub fn parse(text: &str, file: u16, limits: &Limits) -> Read<Node> {
-    let mut p = Parser { rest: text, at: Span { file, line: 1, column: 1 }, nodes: 0, depth: 0, limits };
+    let at = Span { file, line: 1, column: 1 };
+    let mut p = Parser { rest: text, at, end: at, spaced: at, opened: (at, '('), nodes: 0, depth: 0, limits };
     if text.len() > limits.file_bytes {
         return Err(p.fault(format!(
             "the file has {} bytes; at most {} are read",
@@ -102,6 +103,11 @@ pub fn parse(text: &str, file: u16, limits: &Limits) -> Read<Node> {
 struct Parser<'a> {
     rest: &'a str,
     at: Span,
+    /// Where what was read last ended, and where the space after it did.
+    end: Span,
+    spaced: Span,
+    /// The bracket that is open, and where.
+    opened: (Span, char),
     nodes: usize,
     depth: usize,
     limits: &'a Limits,
@@ -155,6 +161,15 @@ impl<'a> Parser<'a> {
 
     /// Skips white space and comments.
     fn space(&mut self) -> Read<()> {
+        if self.at != self.spaced {
+            self.end = self.at;
+        }
+        self.skip_space()?;
+        self.spaced = self.at;
+        Ok(())
+    }
+
+    fn skip_space(&mut self) -> Read<()> {
         loop {
             if self.rest.starts_with("//") {
                 while self.peek().is_some_and(|c| c != '\n') {
@@ -202,6 +217,26 @@ impl<'a> Parser<'a> {
             }
         }
         Err(self.fault("expected `]`, found the end of the file"))
+    }
+
+    /// Something else should have come next. If a line has ended since, what is missing is missing at its end: the next
+    /// line may be in order.
+    fn missing(&self, what: &str) -> Fault {
+        let found = self.found();
+        if self.rest.is_empty() && self.opened.0.line != self.end.line {
+            let message = format!("this `{}` is not closed: expected {what}, found {found}", self.opened.1);
+            return Fault::new(self.opened.0, message);
+        }
+        if self.at.line == self.end.line {
+            return self.fault(format!("expected {what}, found {found}"));
+        }
+        Fault::new(self.end, format!("expected {what} here, found {found} in line {}", self.at.line))
+    }
+
+    /// An item where a field was expected, or a field where a value was: a bracket before it is still open.
+    fn not_closed(&self, at: Span, what: &str) -> Fault {
+        let (opened, bracket) = self.opened;
+        Fault::new(opened, format!("this `{bracket}` is not closed: line {} goes on with {what}", at.line))
     }
 
     fn expect(&mut self, c: char, after: &str) -> Read<()> {
@@ -256,18 +291,26 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn deeper(&mut self) -> Read<()> {
+    /// Enters a bracket; returns the one around it.
+    fn open(&mut self) -> Read<(Span, char)> {
         self.depth += 1;
         if self.depth > self.limits.nesting {
             return Err(self.fault(format!("brackets are nested more than {} deep", self.limits.nesting)));
         }
-        Ok(())
+        let here = (self.at, self.peek().unwrap_or('('));
+        self.bump();
+        Ok(std::mem::replace(&mut self.opened, here))
+    }
+
+    fn close(&mut self, outer: (Span, char)) {
+        self.bump();
+        self.depth -= 1;
+        self.opened = outer;
     }
 
     /// After `(`: fields if the first thing is `word:`, values otherwise.
     fn brackets(&mut self, name: Option<String>) -> Read<Value> {
-        self.deeper()?;
-        self.bump();
+        let outer = self.open()?;
         self.space()?;
         let is_struct = {
             let after = self.rest.trim_start_matches(is_word);
@@ -280,10 +323,13 @@ impl<'a> Parser<'a> {
             while self.peek() != Some(')') {
                 let at = self.at;
                 if !self.peek().is_some_and(is_word_start) {
-                    return Err(self.fault(format!("expected a field name or `)`, found {}", self.found())));
+                    return Err(self.missing("a field name or `)`"));
                 }
                 let field = self.word();
                 self.space()?;
+                if self.peek() == Some('(') && at.line != self.opened.0.line {
+                    return Err(self.not_closed(at, &format!("the item `{}(..)`", shorten(&field))));
+                }
                 self.expect(':', &format!("after the field `{}`", shorten(&field)))?;
                 self.add_field(&mut fields, field, at)?;
                 self.separator(')')?;
@@ -292,8 +338,7 @@ impl<'a> Parser<'a> {
         } else {
             Value::Tuple(name, self.values(')')?)
         };
-        self.bump();
-        self.depth -= 1;
+        self.close(outer);
         Ok(value)
     }
 
@@ -323,7 +368,10 @@ impl<'a> Parser<'a> {
         if self.peek() == Some(close) {
             return Ok(());
         }
-        Err(self.fault(format!("expected `,` or `{close}`, found {}", self.found())))
+        if close == ']' && self.peek() == Some(':') && self.at.line != self.opened.0.line {
+            return Err(self.not_closed(self.at, "a field"));
+        }
+        Err(self.missing(&format!("`,` or `{close}`")))
     }
 
     fn values(&mut self, close: char) -> Read<Vec<Node>> {
@@ -336,18 +384,15 @@ impl<'a> Parser<'a> {
     }
 
     fn list(&mut self) -> Read<Value> {
-        self.deeper()?;
-        self.bump();
+        let outer = self.open()?;
         self.space()?;
         let items = self.values(']')?;
-        self.bump();
-        self.depth -= 1;
+        self.close(outer);
         Ok(Value::List(items))
     }
 
     fn map(&mut self) -> Read<Value> {
-        self.deeper()?;
-        self.bump();
+        let outer = self.open()?;
         self.space()?;
         let mut fields = Vec::new();
         while self.peek() != Some('}') {
@@ -361,8 +406,7 @@ impl<'a> Parser<'a> {
             self.add_field(&mut fields, key, at)?;
             self.separator('}')?;
         }
-        self.bump();
-        self.depth -= 1;
+        self.close(outer);
         Ok(Value::Struct(None, fields))
     }
 
@@ -503,7 +547,11 @@ mod tests {
             let e = read(text).expect_err("not RON");
             (e.at.line, e.at.column, e.message)
         };
-        assert_eq!(place("(a: 1\n b: 2)"), (2, 2, "expected `,` or `)`, found `b`".into()));
+        assert_eq!(place("(a: 1 b: 2)"), (1, 7, "expected `,` or `)`, found `b`".into()));
+        assert_eq!(
+            place("(a: 1 // one\n b: 2)"),
+            (1, 6, "expected `,` or `)` here, found `b` in line 2".into())
+        );
         assert_eq!(place("(a: 1, a: 2)").0, 1);
         assert_eq!(place("[1, 2"), (1, 6, "expected `,` or `]`, found the end of the file".into()));
         assert_eq!(place("(a: 1..2)").2, "`1..2` is not a number");
