@@ -106,6 +106,8 @@ pub struct StepReport {
     pub time: f64,
     /// Bodies.
     pub bodies: u32,
+    /// Those of them that may move: dynamic and kinematic ones.
+    pub moving: u32,
     /// Contact pairs that touch.
     pub contacts: u32,
     /// Joints and other constraints that wrote rows, contacts not counted.
@@ -146,7 +148,9 @@ pub struct StepReport {
     pub joint_error_max: f64,
     /// Whose it is, and which of its rows (its key).
     pub joint_error_at: Option<(Entity, u32)>,
-    /// Root mean square of the same.
+    /// The same with angles times the size of the smaller body instead of 1 m: what the joint is open by where an eye looks (m).
+    pub joint_gap_max: f64,
+    /// Root mean square of the joint errors.
     pub joint_error_rms: f64,
     /// Deepest penetration (m).
     pub penetration_max: f64,
@@ -158,6 +162,9 @@ pub struct StepReport {
     pub kinetic: f64,
     /// Potential energy of gravity (J).
     pub potential: f64,
+    /// Work (J) that the bodies were given in this step by motors, winches, springs, kinematic bodies, forces other than
+    /// gravity, and by changes of the world between steps: what energy may come from.
+    pub work_done: f64,
     /// Joints that broke in this step; they carry `Broken` from now on.
     pub broken: Vec<Entity>,
     /// Bodies in quarantine.

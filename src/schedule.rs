@@ -364,7 +364,7 @@ impl Timing {
             name: name.into(),
             stage,
             calls: self.calls,
-            mean: if self.calls == 0 { 0.0 } else { total / self.calls as f64 },
+            mean: total / self.steps.max(1) as f64,
             median: quantile(&sorted, 0.5),
             p99: quantile(&sorted, 0.99),
             total,

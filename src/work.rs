@@ -66,6 +66,8 @@ pub struct Work {
     pub curve: crate::systems::refine::Curve,
     /// Joints after the step, where projection closes them.
     pub openings: crate::systems::project::Openings,
+    /// Kinetic and potential energy at the end of the last (sub)step (J); none before the first one.
+    pub energy: Option<f64>,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }
@@ -78,6 +80,7 @@ impl Work {
         self.old_islands.clear();
         self.spare_islands.clear();
         self.bodies.known.fill(false);
+        self.energy = None;
         self.collision.forget();
     }
 }
@@ -130,6 +133,8 @@ impl<F: FnMut(&Told<'_>)> Witness for F {
 pub struct Told<'a> {
     /// Whose row.
     pub entity: Entity,
+    /// The slots of its bodies.
+    pub slots: &'a [u32],
     /// Which one.
     pub key: u32,
     /// φ (m or rad).
@@ -275,6 +280,8 @@ pub struct Rows {
     pub measured: Vec<bool>,
     /// Is φ to be closed at the end of the step, so that the curvature of the motion counts?
     pub bends: Vec<bool>,
+    /// Does it drive what it acts on (motors, winches, springs, belts), so that energy may come from it?
+    pub drives: Vec<bool>,
     /// How much of φ is to be closed.
     pub closing: Vec<Closing>,
     /// Impulses of the last step.
@@ -318,6 +325,7 @@ impl Rows {
         self.key.clear();
         self.measured.clear();
         self.bends.clear();
+        self.drives.clear();
         self.closing.clear();
         self.before.clear();
         self.lambda.clear();

@@ -181,6 +181,8 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: Fir
     rows.key.push(row.key);
     rows.measured.push(false);
     rows.bends.push(false);
+    // Surfaces that move along themselves.
+    rows.drives.push(friction && row.d != 0.0);
     rows.closing.push(Closing::Spring);
     rows.before.push(0.0);
     rows.lambda.push(row.lambda);

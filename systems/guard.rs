@@ -36,6 +36,8 @@ pub fn quarantine_bad_state(step: &mut Step<'_>) {
         debug_assert!(complete, "every body has just been numbered");
     }
     step.report.bodies = step.work.bodies.len() as u32;
+    let may_move = |view: &&BodyView| view.kind != BodyKind::Fixed;
+    step.report.moving = step.work.bodies.view.iter().filter(may_move).count() as u32;
     step.report.quarantined = step.work.bodies.quarantined.iter().filter(|&&q| q).count() as u32;
 }
 

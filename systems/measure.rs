@@ -2,30 +2,54 @@
 
 use super::gather::world_inertia;
 use crate::components::BodyKind;
+use crate::constraint::BodyView;
 use crate::schedule::Step;
-use crate::work::{Question, Told};
+use crate::work::{Bodies, Question, Told};
+use glam::DVec3;
 
 /// Energies of all bodies, and how far joints are open after the step.
 pub fn measure_step(step: &mut Step<'_>) {
     if !step.settings.measure {
         return;
     }
+    let (kinetic, potential) = energies(&step.work.bodies, step.settings.gravity);
+    (step.report.kinetic, step.report.potential) = (kinetic, potential);
+    step.work.energy = Some(kinetic + potential);
+    measure_joints(step);
+}
+
+/// Kinetic and potential energy (J) of the bodies that move by forces.
+pub fn energies(bodies: &Bodies, gravity: DVec3) -> (f64, f64) {
     let (mut kinetic, mut potential) = (0.0, 0.0);
-    let bodies = &step.work.bodies;
     for (view, _) in bodies.view.iter().zip(&bodies.quarantined).filter(|(_, out)| !**out) {
         if view.kind == BodyKind::Dynamic {
             let w = view.angular_velocity;
             kinetic += 0.5 * view.mass * view.linear_velocity.length_squared();
             kinetic += 0.5 * w.dot(world_inertia(view) * w);
-            potential -= view.mass * step.settings.gravity.dot(view.position);
+            potential -= view.mass * gravity.dot(view.position);
         }
     }
-    (step.report.kinetic, step.report.potential) = (kinetic, potential);
-    measure_joints(step);
+    (kinetic, potential)
+}
+
+/// How far a body reaches from one side to the other (m), from its inertia: for a box its diagonal, 2 √(3/2 tr I / m).
+fn reach(view: &BodyView) -> f64 {
+    let i = view.inertia;
+    2.0 * (1.5 * (i.x_axis.x + i.y_axis.y + i.z_axis.z) / view.mass).sqrt()
+}
+
+/// The distance (m) by which a row is open. That of an angle is seen at the far side of the smaller body.
+fn gap(row: &Told<'_>, bodies: &Bodies) -> f64 {
+    if row.jacobian.iter().any(|j| j[..3] != [0.0; 3]) {
+        return row.violation.abs();
+    }
+    let dynamic = row.slots.iter().filter(|&&slot| bodies.view[slot as usize].kind == BodyKind::Dynamic);
+    let least = dynamic.map(|&slot| reach(&bodies.view[slot as usize])).fold(f64::INFINITY, f64::min);
+    if least.is_finite() { row.violation.abs() * least } else { row.violation.abs() }
 }
 
 fn measure_joints(step: &mut Step<'_>) {
-    let (mut count, mut squares, mut most, mut whose) = (0u32, 0.0, 0.0f64, None);
+    let (mut count, mut squares, mut most, mut widest, mut whose) = (0u32, 0.0, 0.0f64, 0.0f64, None);
     let mut gauges = std::mem::take(&mut step.work.gauges);
     for gauge in &mut gauges {
         let bodies = &step.work.bodies;
@@ -33,6 +57,7 @@ fn measure_joints(step: &mut Step<'_>) {
         gauge(step.world, bodies, &question, &mut |row: &Told<'_>| {
             if row.measured {
                 count += 1;
+                widest = widest.max(gap(row, bodies));
                 squares += row.violation * row.violation;
                 if row.violation.abs() > most {
                     (most, whose) = (row.violation.abs(), Some((row.entity, row.key)));
@@ -42,5 +67,6 @@ fn measure_joints(step: &mut Step<'_>) {
     }
     step.work.gauges = gauges;
     (step.report.joint_error_max, step.report.joint_error_at) = (most, whose);
+    step.report.joint_gap_max = widest;
     step.report.joint_error_rms = if count == 0 { 0.0 } else { (squares / f64::from(count)).sqrt() };
 }

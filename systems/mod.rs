@@ -52,6 +52,7 @@ pub mod rows;
 pub mod sleep;
 pub mod solve;
 pub mod stiffness;
+pub mod work_done;
 
 use crate::constraint::*;
 use crate::physics::Physics;
@@ -63,6 +64,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Guard, "guard", guard::quarantine_bad_state)
         .stage(Guard, "rest", sleep::read_rest)
         .stage(Guard, "clear events", events::clear_events)
+        .stage(Guard, "changes", work_done::count_changes)
         .stage(Motion, "previous poses", motion::keep_previous_poses)
         .stage(Motion, "motion", motion::follow_targets)
         .stage(Motion, "drift", drift::drift_to_middle)
@@ -95,6 +97,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(IndexSets, "refine", refine::solve_along_the_curve)
         .stage(IndexSets, "tell solves", solve::tell_solves)
         .stage(IndexSets, "show partitions", partition::show_partitions)
+        .stage(Integrate, "work", work_done::count_work)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)

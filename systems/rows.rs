@@ -85,6 +85,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
                 scratch.jacobian.extend(merged(row, &slots));
                 witness.row(&Told {
                     entity,
+                    slots: &slots,
                     key: row.key,
                     violation: row.violation,
                     measured: is_measured(row),
@@ -206,6 +207,7 @@ impl<const N: usize> Written<'_, N> {
             out.key.push(row.key);
             out.measured.push(is_measured(row));
             out.bends.push(bends(row));
+            out.drives.push(drives(row));
             out.closing.push(closing(row, settings));
             let last = self.last.0.iter().find(|r| r.key == row.key);
             out.lambda.push(last.map_or(0.0, |r| r.lambda));
@@ -257,6 +259,11 @@ fn closing<const N: usize>(row: &Row<N>, settings: &Settings) -> Closing {
 /// Does the curvature of the motion count in this row? It does where a violation is to be closed at the end of the step.
 fn bends<const N: usize>(row: &Row<N>) -> bool {
     row.bounds == Bounds::BOTH && matches!(row.softness, Softness::Rigid | Softness::Compliant { .. })
+}
+
+/// May energy come from the row? What a spring gives it has taken before, but energies of springs are not told.
+fn drives<const N: usize>(row: &Row<N>) -> bool {
+    row.target_velocity != 0.0 || matches!(row.softness, Softness::Spring { .. })
 }
 
 /// Does the row's violation count as an error of a joint?

@@ -101,7 +101,12 @@ fn run_writes_the_report_of_the_contract() {
     let left: Vec<_> = std::fs::read_dir(&folder).expect("the folder").collect();
     assert_eq!(left.len(), 2, "no temporary files stay behind");
     let table = text(&output.stdout);
-    assert!(table.contains("joints open by at most") && table.contains("the scene promises"), "{table}");
+    assert!(
+        table.contains("joints open by at most")
+            && table.contains("energy from nowhere")
+            && table.contains("the scene promises"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -341,4 +346,24 @@ fn a_problem_without_partitions_says_that_it_was_not_cut() {
     assert!(!solve("bpp").contains("partition.txt"));
     std::fs::write(folder.join("partition.txt"), "0\n1\n").expect("written");
     assert!(solve("schur-bpp").contains("a matrix has no bodies"));
+}
+
+#[test]
+fn what_motors_put_in_is_not_called_bad() {
+    for (scene, steps) in [("slider_crank", "120"), ("vehicle", "120")] {
+        let report = folder(&format!("driven_{scene}")).join("r.json");
+        let path = report.to_str().expect("a path");
+        let output = turnbuckle(&["run", scene, "--steps", steps, "--no-replay", "--report", path]);
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        let told = text(&output.stdout);
+        let line = told.lines().find(|l| l.contains("energy from nowhere")).expect("a line about energy");
+        assert!(line.ends_with("good"), "{told}");
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+        let energy = |key: &str| json["energy"][key].as_f64().expect("a number");
+        assert!(energy("work") > 0.0 && energy("max_gain") > 0.0, "a motor drives it: {}", json["energy"]);
+        assert!(told.contains(&format!("; {} bodies,", json["size"]["moving"])), "{told}");
+    }
+    let told = text(&turnbuckle(&["check", "crane"]).stdout);
+    assert!(told.contains("with motors"), "winches count: {told}");
 }

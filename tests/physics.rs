@@ -232,3 +232,81 @@ fn a_kinematic_body_reaches_its_targets_and_carries_what_hangs_on_it() {
     // lifted by 0.6 m; the rod gives C λ a step, far below 1 mm
     assert!((x(&world, load).z + 0.4).abs() < 1e-3);
 }
+
+/// Steps for a second; returns the change of energy and the work told.
+fn energy_and_work(
+    world: &mut World,
+    physics: &mut Physics,
+    mut before: impl FnMut(&mut World),
+) -> (f64, f64) {
+    let (mut start, mut work, mut end) = (None, 0.0, 0.0);
+    for _ in 0..120 {
+        before(world);
+        let report = physics.step(world, 1.0 / 120.0);
+        end = report.kinetic + report.potential;
+        // The first step only says where the energy starts.
+        match start {
+            None => start = Some(end),
+            Some(_) => work += report.work_done,
+        }
+    }
+    (end - start.unwrap(), work)
+}
+
+#[test]
+fn the_work_of_forces_motors_and_carriers_is_told() {
+    use turnbuckle::constraint::{Axis, Frame, Frames, Motor, Prismatic, Revolute};
+    // All balances below are exact in exact arithmetic; 1e-9 of the energies met leaves room for the residual of the solves.
+    let close = |(gain, work): (f64, f64), what: &str| {
+        assert!(gain > 1.0, "{what}: nothing happened, {gain}");
+        assert!((gain - work).abs() < 1e-9 * gain.max(1.0), "{what}: {gain} J gained, {work} J put in");
+    };
+    let at = |p: DVec3| Frame { anchor: p, rotation: DQuat::IDENTITY };
+    let body = || RigidBody::dynamic(2.0, DMat3::IDENTITY);
+
+    let mut world = World::new();
+    let pushed = world.spawn(body());
+    let push = |world: &mut World| {
+        *world.get::<&mut Force>(pushed).unwrap() = Force(DVec3::new(3.0, 1.0, 0.0));
+        *world.get::<&mut Torque>(pushed).unwrap() = Torque(DVec3::Z * 2.0);
+    };
+    close(energy_and_work(&mut world, &mut weightless(), push), "a force");
+
+    // A game that sets velocities puts energy in as well.
+    let kick = |world: &mut World| world.get::<&mut LinearVelocity>(pushed).unwrap().0 += DVec3::X;
+    close(energy_and_work(&mut world, &mut weightless(), kick), "a velocity that is set");
+
+    let mut world = World::new();
+    let (ground, wheel) = (world.spawn(RigidBody::fixed()), world.spawn(body()));
+    let frames = Frames { a: at(DVec3::ZERO), b: at(DVec3::ZERO) };
+    let motor = Motor::Velocity { target: 10.0, max_force: 2.0 };
+    world.spawn((Revolute { axis: Axis::FREE.driven(motor), ..Revolute::new(ground, wheel, frames) },));
+    close(energy_and_work(&mut world, &mut weightless(), |_| ()), "a motor");
+
+    let mut world = World::new();
+    let (lift, load) = (
+        world.spawn(RigidBody::kinematic().moving(DVec3::Z, DVec3::ZERO)),
+        world.spawn(body().moving(DVec3::Z, DVec3::ZERO)),
+    );
+    world.spawn((Prismatic::new(lift, load, frames),));
+    close(energy_and_work(&mut world, &mut Physics::new(), |_| ()), "a kinematic body that lifts");
+}
+
+#[test]
+fn angles_of_joints_are_gaps_at_the_size_of_the_smaller_body() {
+    use turnbuckle::constraint::{Fixed, Frame, Frames};
+    let mut world = World::new();
+    // A box of 0.1 m: its diagonal is √3 × 0.1 m, and it is turned by 0.01 rad against the joint.
+    let inertia = DMat3::from_diagonal(DVec3::splat(2.0 * 0.01 / 6.0));
+    let small = world.spawn(RigidBody::dynamic(2.0, inertia).turned(DQuat::from_rotation_z(0.01)));
+    let ground = world.spawn(RigidBody::fixed());
+    let frame = Frame { anchor: DVec3::ZERO, rotation: DQuat::IDENTITY };
+    world.spawn((Fixed::new(ground, small, Frames { a: frame, b: frame }),));
+    let mut physics = weightless();
+    physics.settings.joint_correction = 0.0;
+    let report = physics.step(&mut world, 1.0 / 60.0);
+    let ratio = report.joint_gap_max / report.joint_error_max;
+    // The ratio is a product and a square root: roundings only.
+    assert!((ratio - 0.03f64.sqrt()).abs() < 1e-12, "{ratio}");
+    assert!(report.joint_error_max > 1e-3, "the joint is open: {}", report.joint_error_max);
+}

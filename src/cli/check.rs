@@ -5,7 +5,7 @@ use clap::Args;
 use hecs::Entity;
 use std::collections::BTreeMap;
 use turnbuckle::components::{BodyKind, Contact, Manifold, Name};
-use turnbuckle::scene::plan::{JointKind, ScenePlan, ScriptPlan};
+use turnbuckle::scene::plan::{JointKind, JointPlan, ScenePlan, ScriptPlan};
 use turnbuckle::scene::{self, Scene};
 
 /// Options of `check`.
@@ -78,7 +78,15 @@ fn joints(plan: &ScenePlan) {
         *kinds.entry(kind_name(&joint.kind)).or_default() += 1;
     }
     let list: Vec<String> = kinds.iter().map(|(k, n)| format!("{n} {k}")).collect();
-    let motors = plan.joints.iter().filter(|j| j.motors.iter().any(Option::is_some)).count();
+    let driven = |number: usize| {
+        plan.scripts.iter().any(|s| matches!(s, ScriptPlan::Drive { joint, .. } if *joint as usize == number))
+    };
+    // A winch is a motor: one that hauls, or that a script may let haul.
+    let is_motor = |(number, joint): &(usize, &JointPlan)| match joint.kind {
+        JointKind::Pulley { speed, .. } => speed != 0.0 || driven(*number),
+        _ => joint.motors.iter().any(Option::is_some),
+    };
+    let motors = plan.joints.iter().enumerate().filter(is_motor).count();
     let list = if list.is_empty() { "none".to_string() } else { list.join(", ") };
     println!(
         "  joints       {list}{}",

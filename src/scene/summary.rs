@@ -23,6 +23,8 @@ pub struct Spread {
 pub struct Size {
     /// Bodies, those of the world's anchor included.
     pub bodies: u32,
+    /// Those of them that may move: dynamic and kinematic ones, the most in a step.
+    pub moving: u32,
     /// Joints and users' constraints, the most in a step.
     pub joints: u32,
     /// Touching pairs, the most in a step.
@@ -88,6 +90,8 @@ pub struct JointError {
     pub rms: f64,
     /// Largest.
     pub max: f64,
+    /// Largest, with angles times the size of the smaller body instead of 1 m (m).
+    pub gap_max: f64,
 }
 
 /// Depth of contacts (m).
@@ -108,6 +112,10 @@ pub struct Energy {
     pub end: f64,
     /// The most it rose above the start, 0 if it never did.
     pub max_gain: f64,
+    /// Work of motors, winches, springs, kinematic bodies, users' forces and changes.
+    pub work: f64,
+    /// The most the energy rose above the start and the work until then, 0 if it never did.
+    pub max_unexplained: f64,
 }
 
 /// One system's times.
@@ -241,6 +249,7 @@ pub struct Tally {
     pivots_max: u32,
     conjugate: Conjugate,
     joint_max: f64,
+    gap_max: f64,
     penetration_max: f64,
     energy: Energy,
     quarantined: u32,
@@ -252,7 +261,7 @@ pub struct Tally {
 impl Tally {
     /// Starts with the energy before the first step (J).
     pub fn new(start_energy: f64) -> Tally {
-        let energy = Energy { start: start_energy, end: start_energy, max_gain: 0.0 };
+        let energy = Energy { start: start_energy, end: start_energy, ..Energy::default() };
         Tally { energy, ..Tally::default() }
     }
 
@@ -260,6 +269,7 @@ impl Tally {
     pub fn add(&mut self, r: &StepReport) {
         self.steps += 1;
         self.size.bodies = self.size.bodies.max(r.bodies);
+        self.size.moving = self.size.moving.max(r.moving);
         self.size.joints = self.size.joints.max(r.joints);
         self.size.contacts_max = self.size.contacts_max.max(r.contacts);
         self.size.rows_max = self.size.rows_max.max(r.rows);
@@ -283,9 +293,13 @@ impl Tally {
         self.conjugate.imaginary_share = self.conjugate.imaginary_share.max(r.imaginary_share);
         self.conjugate.softened_rows = self.conjugate.softened_rows.max(r.softened_rows);
         self.joint_max = self.joint_max.max(r.joint_error_max);
+        self.gap_max = self.gap_max.max(r.joint_gap_max);
         self.penetration_max = self.penetration_max.max(r.penetration_max);
         self.energy.end = r.kinetic + r.potential;
-        self.energy.max_gain = self.energy.max_gain.max(self.energy.end - self.energy.start);
+        let gain = self.energy.end - self.energy.start;
+        self.energy.max_gain = self.energy.max_gain.max(gain);
+        self.energy.work += r.work_done;
+        self.energy.max_unexplained = self.energy.max_unexplained.max(gain - self.energy.work);
         self.quarantined = r.quarantined;
         self.unconverged += u64::from(!r.converged);
         self.held += u64::from(r.held > 0);
@@ -352,6 +366,7 @@ impl Tally {
             joint_error: JointError {
                 rms: (self.joint_squares / self.joint_steps.max(1) as f64).sqrt(),
                 max: self.joint_max,
+                gap_max: self.gap_max,
             },
             penetration: Penetration {
                 mean: self.sums[5] / self.contact_steps.max(1) as f64,
