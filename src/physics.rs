@@ -76,7 +76,8 @@ impl Physics {
         let (step, time) = (self.report.step + 1, self.report.time + dt);
         let substeps = self.settings.substeps.max(1);
         let (troubles, mut unconverged) = (std::mem::take(&mut self.report.troubles), false);
-        self.report = StepReport { step, time, troubles, ..StepReport::default() };
+        let substep = dt / f64::from(substeps);
+        self.report = StepReport { step, time, dt: substep, troubles, ..StepReport::default() };
         self.report.troubles.clear();
         self.base_forces.clear();
         if substeps > 1 {
@@ -87,14 +88,14 @@ impl Physics {
                 },
             ));
         }
-        for substep in 0..substeps {
-            if substep > 0 {
+        for number in 0..substeps {
+            if number > 0 {
                 self.restore_forces(world);
             }
             self.report.begin_substep();
-            self.work.substep = (substep, substeps);
+            self.work.substep = (number, substeps);
             let Self { pipeline, settings, work, report, .. } = self;
-            let dt = dt / f64::from(substeps);
+            let dt = substep;
             systems::couple::with_helpers(work, |work| {
                 pipeline.run(&mut Step { world: &mut *world, dt, settings, work, report });
             });

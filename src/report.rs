@@ -104,6 +104,8 @@ pub struct StepReport {
     pub step: u64,
     /// Simulated time at its end (s).
     pub time: f64,
+    /// Length of its substeps (s): impulses over it are forces.
+    pub dt: f64,
     /// Bodies.
     pub bodies: u32,
     /// Those of them that may move: dynamic and kinematic ones.

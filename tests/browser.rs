@@ -205,6 +205,7 @@ fn a_click_on_a_body_or_joint_shows_its_numbers() {
     let _turn = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = browser() else { return };
     let path = write("click", &[sample::tumbling(4, 5)]);
+    let read = Recording::read(&path).expect("the page holds its recording");
     browser.screen(1000, 700, false, false);
     browser.open(&path);
     for (kind, id, name, unit) in [("body", 1, "body 1", "kg"), ("joint", 0, "joint 1", "N·m")] {
@@ -218,7 +219,25 @@ fn a_click_on_a_body_or_joint_shows_its_numbers() {
         let card = browser.eval("document.getElementById('inspector').innerText");
         assert!(card.as_str().is_some_and(|c| c.contains(name) && c.contains(unit)), "{kind}: {card}");
         keep(&mut browser, &format!("click-{kind}"));
+        // Its own curves stand before those of the run.
+        let first = if kind == "body" { "picked position" } else { "picked turn" };
+        let plots = browser.eval("turnbuckle.plots");
+        assert!(plots[0] == first || plots[0] == "picked force", "{plots}");
+        if kind == "body" {
+            for (axis, frame) in [(0, 2), (2, 4)] {
+                let plotted =
+                    browser.eval(&format!("turnbuckle.plot('picked position', {axis}).values[{frame}]"));
+                let recorded = f64::from(read.frames[frame].poses[1].position[axis]);
+                // Both are single-precision numbers of the same file.
+                assert!(
+                    (plotted.as_f64().expect("a number") - recorded).abs() < 1e-6,
+                    "{plotted} {recorded}"
+                );
+            }
+        }
     }
+    browser.eval("(turnbuckle.app.select(null), 0)");
+    assert!(!browser.eval("turnbuckle.plots.join()").to_string().contains("picked"));
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 

@@ -367,3 +367,50 @@ fn what_motors_put_in_is_not_called_bad() {
     let told = text(&turnbuckle(&["check", "crane"]).stdout);
     assert!(told.contains("with motors"), "winches count: {told}");
 }
+
+#[test]
+fn what_is_watched_is_in_trace_and_report() {
+    let folder = folder("watch");
+    let (report, trace) = (folder.join("r.json"), folder.join("t.csv"));
+    let (r, t) = (report.to_str().expect("a path"), trace.to_str().expect("a path"));
+    let run = ["run", "slider_crank", "--steps", "30", "--no-replay", "--report", r, "--trace", t];
+    let output = turnbuckle(&[&run[..], &["--watch", "slid*", "--watch", "motor"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let csv = std::fs::read_to_string(&trace).expect("a trace");
+    let lines: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    assert!(lines.iter().all(|l| l.len() == lines[0].len()));
+    let column = |name: &str| -> Vec<f64> {
+        let at = lines[0].iter().position(|c| *c == name).unwrap_or_else(|| panic!("no column {name}"));
+        lines[1..].iter().map(|l| l[at].parse().expect("a number")).collect()
+    };
+    for c in ["x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz"] {
+        assert_eq!(column(&format!("slider.{c}")).len(), 30);
+    }
+    let (time, turn, rate, torque) =
+        (column("time"), column("motor.q0"), column("motor.qd0"), column("motor.f0"));
+    let scene = turnbuckle::scene::open(concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/slider_crank.ron"))
+        .expect("ours");
+    let speed = scene.joint("motor").and_then(|j| j.target(0)).expect("a motor");
+    for i in 1..30 {
+        // The motor has the speed it is set to: its compliance of 1e-9 lets a torque of 1e4 slip by 1e-5.
+        assert!((rate[i] - speed).abs() < 1e-3, "{} is not {speed}", rate[i]);
+        // Angles are within half a turn of zero; from one step to the next it turns by rate times step.
+        let turned = (turn[i] - turn[i - 1]).rem_euclid(std::f64::consts::TAU);
+        let expected = (speed * (time[i] - time[i - 1])).rem_euclid(std::f64::consts::TAU);
+        assert!((turned - expected).abs() < 1e-3, "{turned} is not {expected}");
+    }
+    assert!(torque.iter().any(|t| t.abs() > 1e-3), "a motor that turns a crank needs a torque");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+    for name in ["slider.x", "motor.fx", "motor.q0"] {
+        let (told, last) = (json["watch"][name]["end"].as_f64(), column(name)[29]);
+        // The reader of JSON may miss the last bit of a number.
+        assert!(
+            told.is_some_and(|v| (v - last).abs() <= 1e-15 * last.abs()),
+            "{name}: {told:?} is not {last}"
+        );
+    }
+    let output = turnbuckle(&["run", "slider_crank", "--steps", "1", "--watch", "slidr", "--no-replay"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean `slider`?"), "{}", text(&output.stderr));
+}

@@ -237,6 +237,62 @@ fn what_is_legal_and_odd_is_warned_of() {
 }
 
 #[test]
+fn names_lead_to_bodies_and_joints() {
+    use turnbuckle::constraint::Motor;
+    let set = files(&[
+        (
+            "s.ron",
+            "Scene(settings: (sleep: false), items: [Prefab(file: \"p.ron\", name: \"crane\"), \
+             Body(name: \"cart\", mass: 3, gravity_scale: 0), \
+             Prismatic(name: \"slide\", a: \"world\", b: \"cart\", at: (0, 0, 0), axis: (1, 0, 0), motor: Velocity(target: 0.5, max: 6))])",
+        ),
+        (
+            "p.ron",
+            "Part(items: [Body(name: \"hook\", mass: 2, at: (9, 0, 0)), \
+             Distance(name: \"line\", a: \"world\", b: \"hook\", from: (9, 0, 1.5), to: (9, 0, 0)), \
+             Winch(name: \"winch\", points: [(\"world\", (9, 0, 5)), (\"hook\", (9, 0, 0))], length: 7)])",
+        ),
+    ]);
+    let plan = scene::plan_from("s.ron", &LoadOptions::default(), &set).expect("valid");
+    let mut scene = scene::Scene::new(plan);
+    for _ in 0..60 {
+        scene.physics.step(&mut scene.world, 0.01);
+    }
+    assert!(scene.body("hook").is_none() && scene.body("").is_none() && scene.joint("nothing").is_none());
+    assert_eq!(scene.body("crane/hook"), Some(scene.bodies[0]));
+    let line = scene.joint("crane/line").expect("a joint");
+    let [length] = line.readings()[..] else { panic!("one coordinate") };
+    // 2 kg hang at rest: 19.62 N, to the compliance of the joint and the residual of the solve.
+    assert!((length.value - 1.5).abs() < 1e-4 && length.rate.abs() < 1e-6, "{length:?}");
+    assert!((length.force + 19.62).abs() < 1e-3 && (line.force().force.z - 19.62).abs() < 1e-3, "{length:?}");
+    assert!(line.motor(0).is_none() && line.target(0).is_none() && !line.set_target(0, 1.0));
+    let slide = scene.joint("slide").expect("a joint");
+    let [along] = slide.readings()[..] else { panic!("one coordinate") };
+    // 3 kg pushed by 6 N reach 0.5 m/s in 0.25 s and 0.0625 m, a step's worth less or more, and keep the speed.
+    assert!((along.rate - 0.5).abs() < 1e-6 && (along.value - 0.2375).abs() < 0.005, "{along:?}");
+    assert_eq!(slide.coordinate(), Some(along.value));
+    assert!(slide.set_target(0, -0.5) && slide.target(0) == Some(-0.5));
+    assert!(matches!(slide.motor(0), Some(Motor::Velocity { target: -0.5, max_force: 6.0 })));
+    let winch = scene.joint("crane/winch").expect("a joint");
+    assert!(winch.set_target(0, -0.25) && winch.target(0) == Some(-0.25));
+    scene.physics.step(&mut scene.world, 0.01);
+    let [along] = scene.joint("slide").expect("a joint").readings()[..] else { panic!("one coordinate") };
+    assert!((along.force + 6.0).abs() < 1e-6, "the motor pushes back with all it has: {along:?}");
+    assert!(scene.joint("slide").expect("a joint").set_motor(0, Motor::Off));
+    // Every kind of joint can be read out.
+    let mut scene = scene::Scene::new(load(EVERYTHING).expect("the vocabulary"));
+    let mut all = Vec::new();
+    let watch = scene::Watch::new(&scene, &["*".into()]).expect("everything");
+    for _ in 0..2 {
+        scene.physics.step(&mut scene.world, 0.01);
+        watch.read(&scene, &mut all);
+        assert_eq!(all.len(), watch.columns().len());
+        let bad = watch.columns().iter().zip(&all).find(|(_, v)| !v.is_finite());
+        assert!(bad.is_none(), "{bad:?}");
+    }
+}
+
+#[test]
 fn sleep_can_be_set() {
     let scene = "Scene(settings: (sleep: false, sleep_speed: 0.01, sleep_time: 2), items: [Body(mass: 1)])";
     let scene = scene::Scene::new(load(scene).expect("valid"));

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use turnbuckle::StepReport;
 use turnbuckle::replay::{RecordOptions, Recorder};
-use turnbuckle::scene::summary::{Summary, Tally};
-use turnbuckle::scene::{Judge, Scene};
+use turnbuckle::scene::summary::{Summary, Tally, Watched};
+use turnbuckle::scene::{Judge, Scene, Watch};
 use turnbuckle::testing::state_hash;
 
 /// Options of `run`.
@@ -34,6 +34,10 @@ pub struct RunArgs {
     /// Write one CSV line per step
     #[arg(long, value_name = "FILE.csv")]
     trace: Option<PathBuf>,
+    /// Read out bodies and joints by their names, in which * stands for anything: poses and velocities (NAME.x .y .z .qw … .vx … .wz),
+    /// coordinates, rates and forces (NAME.q0 .qd0 .f0 …, .fx … .tz), into --trace and --report; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    watch: Vec<String>,
     /// Write a page that replays the run [default: out/SCENE.html, unless --quiet]
     #[arg(long, value_name = "FILE.html")]
     replay: Option<PathBuf>,
@@ -72,12 +76,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         (None, Some(s)) => (s / dt).round().max(1.0) as u64,
         _ => scene.steps(dt),
     };
-    let mut trace = args.trace.as_deref().map(|p| Trace::new(p, &scene)).transpose()?;
+    let mut readout = Readout::new(&scene, &args.watch)?;
+    let columns = readout.watch.columns();
+    let mut trace = args.trace.as_deref().map(|p| Trace::new(p, &scene, columns)).transpose()?;
     if let Some(folder) = &args.dump_mlcp {
         dump::attach(&mut scene, folder, args.every)?;
     }
     let mut film = args.replay_path(&scene).map(|path| Film::new(path, &scene, dt, threads));
-    let outputs = Outputs { trace: trace.as_mut(), film: film.as_mut(), watch: None };
+    let outputs =
+        Outputs { trace: trace.as_mut(), film: film.as_mut(), readout: Some(&mut readout), watch: None };
     let summary = simulate(&mut scene, steps, dt, threads, args.quiet, outputs)?;
     if let Some(trace) = trace {
         trace.output.finish()?;
@@ -124,8 +131,12 @@ pub fn simulate(
         let report = scene.physics.step(&mut scene.world, dt).clone();
         tally.add(&report);
         judge.observe(scene, &report, n == steps);
+        if let Some(readout) = &mut outputs.readout {
+            readout.look(scene);
+        }
         if let Some(trace) = &mut outputs.trace {
-            trace.add(&report, &scene.physics.last_step_timings())?;
+            let values = outputs.readout.as_ref().map_or(&[][..], |r| &r.values);
+            trace.add(&report, &scene.physics.last_step_timings(), values)?;
         }
         if let Some(watch) = &mut outputs.watch {
             watch(&report);
@@ -145,6 +156,10 @@ pub fn simulate(
     bar.finish_and_clear();
     let hash = state_hash(&scene.world);
     let mut summary = tally.summary(&scene.plan.name, &mut scene.physics, &judge, threads, dt, hash);
+    if let Some(readout) = &outputs.readout {
+        let columns = readout.watch.columns().iter().cloned();
+        summary.watch = columns.zip(readout.seen.iter().copied()).collect();
+    }
     summary.completed = reason.is_empty();
     summary.reason = reason;
     Ok(summary)
@@ -176,6 +191,8 @@ pub struct Outputs<'a> {
     pub trace: Option<&'a mut Trace>,
     /// A recording for a replay page.
     pub film: Option<&'a mut Film>,
+    /// Reads out what is watched.
+    pub readout: Option<&'a mut Readout>,
     /// Sees every report.
     pub watch: Option<&'a mut dyn FnMut(&StepReport)>,
 }
@@ -209,18 +226,42 @@ impl Film {
     }
 }
 
+/// What is watched, and what it was so far.
+pub struct Readout {
+    watch: Watch,
+    values: Vec<f64>,
+    seen: Vec<Watched>,
+}
+
+impl Readout {
+    fn new(scene: &Scene, patterns: &[String]) -> Result<Readout, Failure> {
+        let watch = Watch::new(scene, patterns).map_err(|m| Failure::Usage(format!("--watch: {m}")))?;
+        let mut values = Vec::new();
+        watch.read(scene, &mut values);
+        let seen = values.iter().copied().map(Watched::new).collect();
+        Ok(Readout { watch, values, seen })
+    }
+
+    fn look(&mut self, scene: &Scene) {
+        self.watch.read(scene, &mut self.values);
+        for (seen, &value) in self.seen.iter_mut().zip(&self.values) {
+            seen.see(value);
+        }
+    }
+}
+
 /// The CSV of a run.
 pub struct Trace {
     output: Output,
 }
 
 impl Trace {
-    fn new(path: &Path, scene: &Scene) -> Result<Trace, Failure> {
+    fn new(path: &Path, scene: &Scene, watched: &[String]) -> Result<Trace, Failure> {
         let mut output = Output::create(path)?;
         let mut header = String::from(
             "step,time,bodies,contacts,rows,interface_rows,coupling,pivots,residual,joint_error_max,penetration_max,kinetic,potential",
         );
-        for name in scene.physics.systems() {
+        for name in scene.physics.systems().into_iter().chain(watched.iter().map(String::as_str)) {
             // A name with a comma or a quote would shift the columns.
             let _ = write!(header, ",{}", name.replace([',', '"', '\n'], " "));
         }
@@ -228,7 +269,7 @@ impl Trace {
         Ok(Trace { output })
     }
 
-    fn add(&mut self, r: &StepReport, systems: &[(String, f64)]) -> Result<(), Failure> {
+    fn add(&mut self, r: &StepReport, systems: &[(String, f64)], watched: &[f64]) -> Result<(), Failure> {
         let mut line = format!(
             "{},{:.9},{},{},{},{},{},{},{:e},{:e},{:e},{},{}",
             r.step,
@@ -247,6 +288,9 @@ impl Trace {
         );
         for (_, ms) in systems {
             let _ = write!(line, ",{ms:.6}");
+        }
+        for value in watched {
+            let _ = write!(line, ",{value}");
         }
         self.output.write(&(line + "\n"))
     }

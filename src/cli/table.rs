@@ -42,6 +42,7 @@ pub fn of_run(s: &Summary, about: &str) -> String {
     systems(&mut out, s);
     quality(&mut out, s);
     promises(&mut out, s);
+    watched(&mut out, s);
     for line in s.troubles.iter().take(5) {
         let _ = writeln!(out, "  trouble: {line}");
     }
@@ -111,9 +112,16 @@ fn quality(out: &mut String, s: &Summary) {
     // Motors and the like may put in what they want; what comes from nowhere is an error.
     let scale = s.energy.start.abs().max(s.energy.end.abs()).max(s.energy.work.abs()).max(1.0);
     let (gain, put_in) = (s.energy.max_unexplained, s.energy.work);
-    let wanted = format!("good below 1 %; put in: {put_in:.1} J");
-    line("energy from nowhere", format!("{gain:.3} J"), &wanted, gain <= 1e-2 * scale);
+    line("energy from nowhere", format!("{gain:.3} J"), "good below 1 % of all", gain <= 1e-2 * scale);
     line("bodies in quarantine", s.quarantined.to_string(), "good if 0", s.quarantined == 0);
+    if put_in != 0.0 {
+        let _ = writeln!(
+            out,
+            "  {:<26}  {:>15}  by motors, springs and the like",
+            "work put in",
+            format!("{put_in:.3} J")
+        );
+    }
     let verdict = match bad {
         0 => "all good: nothing opens, sinks in or gains energy that an eye could see".to_string(),
         1 => "one line is BAD: look there first".to_string(),
@@ -136,5 +144,17 @@ fn promises(out: &mut String, s: &Summary) {
         let body = if p.body.is_empty() { String::new() } else { format!(", {}", p.body) };
         let when = if p.tested { format!(" at {:.2} s{body}", p.time) } else { String::new() };
         let _ = writeln!(out, "  {word} {}{}", p.promise, if p.kept { String::new() } else { when });
+    }
+}
+
+/// What was watched; a terminal has room for some of it.
+fn watched(out: &mut String, s: &Summary) {
+    const MOST: usize = 40;
+    let width = s.watch.keys().take(MOST).map(|k| k.chars().count()).max().unwrap_or(0);
+    for (name, w) in s.watch.iter().take(MOST) {
+        let _ = writeln!(out, "  {name:width$}  {:>13.6}  from {:.6} to {:.6}", w.end, w.min, w.max);
+    }
+    if s.watch.len() > MOST {
+        let _ = writeln!(out, "  … and {} more in --trace and --report", s.watch.len() - MOST);
     }
 }

@@ -94,6 +94,13 @@ impl<const N: usize> PulleyRope<N> {
         at.windows(2).map(|p| p[0].distance(p[1])).sum()
     }
 
+    /// How fast the rope's path grows (m/s).
+    pub fn path_rate(&self, views: [&BodyView; N]) -> f64 {
+        let at: [DVec3; N] = std::array::from_fn(|i| views[i].point(self.points[i].anchor));
+        let speed = |i: usize| views[i].velocity_at(at[i]);
+        (1..N).map(|i| (at[i] - at[i - 1]).normalize_or_zero().dot(speed(i) - speed(i - 1))).sum()
+    }
+
     /// Rope wound on the drum now, and its derivative on the drum's rotation.
     fn wound(&self, drum: &BodyView) -> (f64, DVec3) {
         match self.winch {

@@ -2,7 +2,7 @@
 
 use super::anchored::{push_anchor_rows, push_coordinate};
 use super::axis::Axis;
-use super::frame::{Frames, Placed};
+use super::frame::{Coordinate, Frames, Placed};
 use super::{BodyView, Constraint, RowWriter};
 use glam::DVec3;
 use hecs::Entity;
@@ -27,6 +27,15 @@ impl Universal {
     pub fn new(a: Entity, b: Entity, frames: Frames) -> Universal {
         Universal { a, b, frames, first: Axis::FREE, second: Axis::FREE }
     }
+
+    /// Both turns.
+    pub fn turns(placed: &Placed) -> [Coordinate; 2] {
+        let (of_a, of_b) = (placed.axes_a, placed.axes_b);
+        // x of the first frame seen from the second; the bodies' parts are exchanged, hence the swap.
+        let seen = placed.angle(of_a.x_axis, of_b.x_axis, of_b.z_axis);
+        let second = Coordinate { value: seen.value, jacobian: [seen.jacobian[1], seen.jacobian[0]] };
+        [placed.angle(of_b.y_axis, of_a.y_axis, of_a.z_axis), second]
+    }
 }
 
 impl Constraint for Universal {
@@ -39,17 +48,10 @@ impl Constraint for Universal {
         let (of_a, of_b) = (placed.axes_a, placed.axes_b);
         push_anchor_rows(&placed, out);
         push_coordinate(placed.perpendicular(of_a.x_axis, of_b.y_axis), 3, out);
-        if !self.first.is_free() {
-            self.first.write_turn(placed.angle(of_b.y_axis, of_a.y_axis, of_a.z_axis), views, 0, out);
-        }
-        if !self.second.is_free() {
-            // x of the first frame seen from the second; the bodies' parts are exchanged, hence the swap.
-            let seen = placed.angle(of_a.x_axis, of_b.x_axis, of_b.z_axis);
-            let at = super::frame::Coordinate {
-                value: seen.value,
-                jacobian: [seen.jacobian[1], seen.jacobian[0]],
-            };
-            self.second.write_turn(at, views, 1, out);
+        if !self.first.is_free() || !self.second.is_free() {
+            let [first, second] = Universal::turns(&placed);
+            self.first.write_turn(first, views, 0, out);
+            self.second.write_turn(second, views, 1, out);
         }
     }
 

@@ -56,7 +56,7 @@ impl Wheel {
     }
 
     /// Where the axle is to point: turned about z of the chassis' frame.
-    fn axle(&self, placed: &Placed) -> DVec3 {
+    pub(crate) fn axle(&self, placed: &Placed) -> DVec3 {
         let (sin, cos) = self.steering.sin_cos();
         placed.axes_a.x_axis * cos + placed.axes_a.y_axis * sin
     }

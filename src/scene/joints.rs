@@ -2,8 +2,10 @@
 
 use super::plan::{Anchor, JointKind, JointPlan, Limit, Motor as MotorPlan};
 use crate::components::{Breakable, JointForce, Name};
-use crate::constraint::frame::rotation_with_xy;
+use crate::constraint::axis::AXIS_KEYS;
+use crate::constraint::frame::{Coordinate, Placed, rotation_with_xy};
 use crate::constraint::*;
+use glam::DVec3;
 use hecs::{DynamicBundle, Entity, World};
 
 /// Most points of a rope over sheaves.
@@ -209,52 +211,172 @@ fn spawn_rope(world: &mut World, plan: &JointPlan, entity: &impl Fn(Option<u32>)
     }, world.spawn(()))
 }
 
-/// Gives a motor of a joint another target.
-pub(super) fn set_motor(world: &World, joint: Entity, kind: &JointKind, number: usize, target: f64) {
+/// Does something with a motor of a joint; `None` if the joint has no such motor.
+fn with_motor<R>(
+    world: &World,
+    joint: Entity,
+    kind: &JointKind,
+    number: usize,
+    act: impl FnOnce(&mut Motor) -> R,
+) -> Option<R> {
     macro_rules! on {
-        ($component:ty, $field:ident) => {
-            if let Ok(mut j) = world.get::<&mut $component>(joint) {
-                retarget(&mut j.$field.motor, target);
-            }
+        ($component:ty, $($field:ident).+) => {
+            world.get::<&mut $component>(joint).ok().map(|mut j| act(&mut j.$($field).+))
         };
     }
-    match kind {
-        JointKind::Revolute => on!(Revolute, axis),
-        JointKind::Prismatic => on!(Prismatic, axis),
-        JointKind::Planar => on!(Planar, turn),
-        JointKind::PointOnLine => on!(PointOnLine, slide),
-        JointKind::Ball => on!(Ball, twist),
-        JointKind::Wheel { .. } => {
-            if let Ok(mut w) = world.get::<&mut Wheel>(joint) {
-                if number == 0 { retarget(&mut w.drive, target) } else { w.steering = target }
-            }
-        }
-        JointKind::Cylindrical => {
-            if let Ok(mut j) = world.get::<&mut Cylindrical>(joint) {
-                retarget(if number == 0 { &mut j.slide.motor } else { &mut j.turn.motor }, target);
-            }
-        }
-        JointKind::Universal => {
-            if let Ok(mut j) = world.get::<&mut Universal>(joint) {
-                retarget(if number == 0 { &mut j.first.motor } else { &mut j.second.motor }, target);
-            }
-        }
-        JointKind::Pulley { points, .. } => with_points!(points.len(), N => {
-            if let Ok(mut rope) = world.get::<&mut PulleyRope<N>>(joint)
-                && let Winch::Rate { speed, .. } = &mut rope.winch
-            {
-                *speed = target;
-            }
-        }, ()),
-        _ => {}
+    match (kind, number) {
+        (JointKind::Revolute, 0) => on!(Revolute, axis.motor),
+        (JointKind::Prismatic, 0) => on!(Prismatic, axis.motor),
+        (JointKind::Planar, 0) => on!(Planar, turn.motor),
+        (JointKind::PointOnLine, 0) => on!(PointOnLine, slide.motor),
+        (JointKind::Ball, _) => on!(Ball, twist.motor),
+        (JointKind::Wheel { .. }, 0) => on!(Wheel, drive),
+        (JointKind::Cylindrical, 0) => on!(Cylindrical, slide.motor),
+        (JointKind::Cylindrical, _) => on!(Cylindrical, turn.motor),
+        (JointKind::Universal, 0) => on!(Universal, first.motor),
+        (JointKind::Universal, _) => on!(Universal, second.motor),
+        _ => None,
     }
 }
 
-fn retarget(motor: &mut Motor, to: f64) {
+/// Does something with what is steered or hauled without a motor of its own: the angle of a wheel, the speed of a winch.
+fn with_setting<R>(
+    world: &World,
+    joint: Entity,
+    kind: &JointKind,
+    number: usize,
+    act: impl FnOnce(&mut f64) -> R,
+) -> Option<R> {
+    match (kind, number) {
+        (JointKind::Wheel { .. }, 1) => world.get::<&mut Wheel>(joint).ok().map(|mut w| act(&mut w.steering)),
+        (JointKind::Pulley { points, .. }, _) => with_points!(points.len(), N => {
+            let mut rope = world.get::<&mut PulleyRope<N>>(joint).ok()?;
+            match &mut rope.winch {
+                Winch::Rate { speed, .. } => Some(act(speed)),
+                _ => None,
+            }
+        }, None),
+        _ => None,
+    }
+}
+
+/// Gives a motor of a joint another target; false if it has none.
+pub(super) fn set_motor(world: &World, joint: Entity, kind: &JointKind, number: usize, target: f64) -> bool {
+    with_setting(world, joint, kind, number, |setting| *setting = target).is_some()
+        || with_motor(world, joint, kind, number, |motor| retarget(motor, target)).unwrap_or(false)
+}
+
+/// The target of a motor of a joint, of its steering or of its winch.
+pub(super) fn target(world: &World, joint: Entity, kind: &JointKind, number: usize) -> Option<f64> {
+    let motor = || match motor_of(world, joint, kind, number)? {
+        Motor::Velocity { target, .. } | Motor::Position { target, .. } | Motor::Servo { target, .. } => {
+            Some(target)
+        }
+        Motor::Off => None,
+    };
+    with_setting(world, joint, kind, number, |setting| *setting).or_else(motor)
+}
+
+/// A motor of a joint.
+pub(super) fn motor_of(world: &World, joint: Entity, kind: &JointKind, number: usize) -> Option<Motor> {
+    with_motor(world, joint, kind, number, |motor| *motor)
+}
+
+/// Gives a joint another motor; false if it has no place for one.
+pub(super) fn replace_motor(
+    world: &World,
+    joint: Entity,
+    kind: &JointKind,
+    number: usize,
+    motor: Motor,
+) -> bool {
+    with_motor(world, joint, kind, number, |place| *place = motor).is_some()
+}
+
+fn retarget(motor: &mut Motor, to: f64) -> bool {
     match motor {
         Motor::Velocity { target, .. } | Motor::Position { target, .. } | Motor::Servo { target, .. } => {
-            *target = to
+            *target = to;
+            true
         }
-        Motor::Off => {}
+        Motor::Off => false,
+    }
+}
+
+/// The free coordinates of a joint: value, rate, and the first of the four keys of the rows along it, with one more key
+/// that acts along it.
+pub(super) fn coordinates(
+    world: &World,
+    joint: Entity,
+    kind: &JointKind,
+    tell: &mut dyn FnMut(f64, f64, [u32; 2]),
+) {
+    let number = |n: u32| [AXIS_KEYS + 4 * n, AXIS_KEYS + 4 * n];
+    macro_rules! placed {
+        ($component:ty, |$j:ident, $p:ident| $list:expr) => {{
+            let Ok($j) = world.get::<&$component>(joint) else { return };
+            let (a, b) = (view(world, $j.a), view(world, $j.b));
+            let $p = Placed::new(&$j.frames, &a, &b);
+            for (at, keys) in $list {
+                tell(at.value, at.speed(&a, &b), keys);
+            }
+        }};
+    }
+    macro_rules! apart {
+        ($component:ty) => {{
+            let Ok(j) = world.get::<&$component>(joint) else { return };
+            let (a, b) = (view(world, j.a), view(world, j.b));
+            let (from, to) = (a.point(j.anchor_a), b.point(j.anchor_b));
+            let along = (to - from).normalize_or_zero();
+            tell(from.distance(to), along.dot(b.velocity_at(to) - a.velocity_at(from)), [0, 0]);
+        }};
+    }
+    match kind {
+        JointKind::Revolute => placed!(Revolute, |_j, p| [(p.twist(), number(0))]),
+        JointKind::Prismatic => placed!(Prismatic, |_j, p| [(p.slide(p.axes_a.x_axis), number(0))]),
+        JointKind::PointOnLine => placed!(PointOnLine, |_j, p| [(p.slide(p.axes_a.x_axis), number(0))]),
+        JointKind::Cylindrical => {
+            placed!(Cylindrical, |_j, p| [(p.slide(p.axes_a.x_axis), number(0)), (p.twist(), number(1))])
+        }
+        JointKind::Universal => {
+            placed!(Universal, |_j, p| Universal::turns(&p).into_iter().zip([number(0), number(1)]))
+        }
+        JointKind::Planar => placed!(Planar, |_j, p| [
+            (p.twist(), number(2)),
+            (p.slide(p.axes_a.y_axis), number(0)),
+            (p.slide(p.axes_a.z_axis), number(1)),
+        ]),
+        JointKind::Ball => placed!(Ball, |_j, p| [(p.swing(), [NO_KEY, 3]), (p.twist(), number(0))]),
+        // The spring of the suspension has key 4.
+        JointKind::Wheel { .. } => placed!(Wheel, |j, p| [
+            (p.slide(p.axes_a.z_axis), [AXIS_KEYS, 4]),
+            (Coordinate { value: p.twist().value, ..p.spin(j.axle(&p)) }, number(1)),
+        ]),
+        JointKind::Distance(_) => apart!(Distance),
+        JointKind::Rope(_) => apart!(Rope),
+        JointKind::Spring { .. } => apart!(SpringDamper),
+        JointKind::Pulley { points, .. } => with_points!(points.len(), N => {
+            let Ok(rope) = world.get::<&PulleyRope<N>>(joint) else { return };
+            let views = rope.points.map(|p| view(world, p.body));
+            let views = views.each_ref();
+            tell(rope.path_length(views), rope.path_rate(views), [NO_KEY, 0]);
+        }, ()),
+        JointKind::Fixed | JointKind::Cable(_) | JointKind::Gear { .. } | JointKind::Rack { .. } => {}
+    }
+}
+
+/// No row has it.
+const NO_KEY: u32 = u32::MAX - 8;
+
+/// A body as constraints see it; one that is gone is the world.
+fn view(world: &World, body: Entity) -> BodyView {
+    use crate::components::{AngularVelocity, LinearVelocity};
+    let at = pose(world, body);
+    BodyView {
+        position: at.position,
+        rotation: at.rotation,
+        linear_velocity: world.get::<&LinearVelocity>(body).map_or(DVec3::ZERO, |v| v.0),
+        angular_velocity: world.get::<&AngularVelocity>(body).map_or(DVec3::ZERO, |w| w.0),
+        ..BodyView::WORLD
     }
 }

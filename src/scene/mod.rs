@@ -19,6 +19,7 @@ pub mod expect;
 pub mod expr;
 pub mod files;
 mod generate;
+pub mod handle;
 mod instantiate;
 mod joint;
 mod joints;
@@ -34,13 +35,16 @@ mod script;
 mod settings;
 pub mod summary;
 mod text;
+pub mod watch;
 
 pub use error::SceneError;
 pub use files::{Disk, Files, Memory};
+pub use handle::{Reading, SceneJoint};
 pub use instantiate::{DEFAULT_DT, DEFAULT_SECONDS, Scene};
 pub use judge::Judge;
 pub use limits::Limits;
 pub use plan::ScenePlan;
+pub use watch::Watch;
 
 use crate::Physics;
 use hecs::World;
@@ -111,4 +115,30 @@ pub fn load(path: impl AsRef<Path>) -> Result<(World, Physics), SceneError> {
 /// The first fault, with file, line and column.
 pub fn load_with(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Scene, SceneError> {
     Ok(Scene::new(plan(path, options)?))
+}
+
+/// Opens a scene: its world and the stage that moves it, together with the names of its bodies and joints.
+///
+/// ```
+/// use turnbuckle::scene;
+///
+/// let mut scene = scene::open("scenes/slider_crank.ron")?;
+/// let slider = scene.body("slider").expect("it is called so in the file");
+/// // Half as fast as the file has it.
+/// let speed = scene.joint("motor").and_then(|motor| motor.target(0)).expect("a motor");
+/// scene.joint("motor").expect("a joint").set_target(0, 0.5 * speed);
+/// for _ in 0..30 {
+///     scene.physics.step(&mut scene.world, 1.0 / 60.0);
+/// }
+/// let motor = scene.joint("motor").expect("a joint");
+/// let [turn] = motor.readings()[..] else { panic!("a hinge has one coordinate") };
+/// assert!((turn.rate - 0.5 * speed).abs() < 1e-3, "{turn:?}");
+/// assert!(motor.force().force.length() > 0.0 && scene.world.contains(slider));
+/// # Ok::<(), turnbuckle::scene::SceneError>(())
+/// ```
+///
+/// # Errors
+/// What is wrong, with file, line and column.
+pub fn open(path: impl AsRef<Path>) -> Result<Scene, SceneError> {
+    load_with(path, &LoadOptions::default())
 }

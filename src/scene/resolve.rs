@@ -315,7 +315,7 @@ fn at_center(motion: Motion, body: &BodyPlan) -> Motion {
 }
 
 /// Does the name fit the pattern, in which `*` stands for any letters?
-fn glob(pattern: &str, name: &str) -> bool {
+pub(super) fn glob(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };

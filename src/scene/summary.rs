@@ -6,6 +6,7 @@ use crate::report::StepReport;
 use crate::schedule::quantile;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use std::collections::BTreeMap;
 
 /// Mean, median and 99th percentile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -189,10 +190,38 @@ pub struct Summary {
     pub held_steps: u64,
     /// Every body's pose and velocity bits, in body order.
     pub state_hash: String,
+    /// What was watched, by `NAME.x` and so on.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub watch: BTreeMap<String, Watched>,
     /// What became of the scene's promises.
     pub expectations: Vec<Promise>,
     /// The first troubles of the run, as sentences.
     pub troubles: Vec<String>,
+}
+
+/// A number that was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Watched {
+    /// Before the first step.
+    pub start: f64,
+    /// After the last.
+    pub end: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Watched {
+    /// Starts with a value.
+    pub fn new(value: f64) -> Watched {
+        Watched { start: value, end: value, min: value, max: value }
+    }
+
+    /// Takes another value in.
+    pub fn see(&mut self, value: f64) {
+        (self.end, self.min, self.max) = (value, self.min.min(value), self.max.max(value));
+    }
 }
 
 /// What became of a promise.
@@ -377,6 +406,7 @@ impl Tally {
             unconverged_steps: self.unconverged,
             held_steps: self.held,
             state_hash: format!("{hash:016x}"),
+            watch: BTreeMap::new(),
             expectations: judge.verdicts().iter().map(Promise::from).collect(),
             troubles: self.troubles.clone(),
         }

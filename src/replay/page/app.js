@@ -21,10 +21,27 @@ class App {
       const bodies = new BodyLayer(this.stage, track);
       return { track, recording, bodies, cables: track.cables, forces: new ForceLayer(this.stage, track), index: i };
     });
-    this.plots = plotDefinitions(recordings).map(d => new Plot($("plots"), d, recordings, s => this.seek(s * (this.frames - 1))));
+    this.plots = plotDefinitions(recordings).map(d => this.plotOf(d, recordings));
+    this.picked = [];
     this.writeHeading();
     this.bind();
     this.setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  }
+
+  plotOf(definition, recordings) {
+    return new Plot($("plots"), definition, recordings, s => this.seek(s * (this.frames - 1)));
+  }
+
+  /** Plots of what is selected stand before the others. */
+  plotSelected() {
+    for (const plot of this.picked) plot.remove();
+    this.plots = this.plots.filter(plot => !this.picked.includes(plot));
+    const what = this.selected;
+    this.picked = what ? plotsOf(what.layer.recording, what.kind, what.id).map(d => this.plotOf(d, [what.layer.recording])) : [];
+    for (const plot of [...this.picked].reverse()) plot.first();
+    this.plots.unshift(...this.picked);
+    $("plots").scrollLeft = 0;
+    for (const plot of this.plots) plot.draw();
   }
 
   writeHeading() {
@@ -250,7 +267,8 @@ class App {
   }
 
   select(what) {
-    this.selected = what;
+    this.selected = what || null;
+    this.plotSelected();
     this.changed = true;
   }
 
@@ -336,7 +354,7 @@ function testInterface(app) {
       const source = p && (p.lines || p.stack)[line];
       return source ? { values: Array.from(source.values), low: p.low, high: p.high, text: p.text || "" } : null;
     },
-    plots: app.plots.map(p => p.name),
+    get plots() { return app.plots.map(p => p.name); },
     calls() { return app.stage.renderer.info.render.calls; },
     /** Plays for some seconds and tells how many pictures were drawn per second. */
     async measure(seconds) {

@@ -19,6 +19,65 @@ function metres(x) {
   return size >= 1e-7 ? `${number(1e6 * x)} µm` : `${number(x)} m`;
 }
 
+/** Plots of a body or joint that was clicked on: `kind` is "body" or "joint". */
+function plotsOf(r, kind, id) {
+  const series = pick => Float32Array.from({ length: r.frames }, (_, f) => pick(f));
+  const three = (names, pick) => names.map((label, k) => ({ values: series(f => pick(f, k)), color: SERIES[k], label, recording: r }));
+  const list = kind === "body" ? bodyPlots(r, id, three) : jointPlots(r, id, series, three);
+  const one = kind === "body" ? r.bodies[id].name : r.joints[id].name;
+  return list.map(d => ({ ...d, name: `picked ${d.name}`, title: `${one}: ${d.name}${d.unit ? `, ${d.unit}` : ""}`,
+    reading: f => d.lines.map(l => d.format(l.values[f])).join(" · ") }));
+}
+
+function bodyPlots(r, b, three) {
+  const at = (f, k) => r.position[k][f * r.count + b];
+  const rate = (f, k) => {
+    const a = Math.max(0, f - 1), z = Math.min(r.frames - 1, f + 1), dt = r.time[z] - r.time[a];
+    return dt > 0 ? (at(z, k) - at(a, k)) / dt : 0;
+  };
+  return [
+    { name: "position", unit: "m", lines: three(["x", "y", "z"], at), format: x => number(x) },
+    { name: "velocity", unit: "m/s", lines: three(["vx", "vy", "vz"], rate), format: x => number(x) },
+  ];
+}
+
+/** Where the second body of a joint is, seen from the first: what a hinge has turned by and a slide has slid since the start. */
+function jointPlots(r, j, series, three) {
+  const list = [], n = r.joints.length, { kind, bodies: [a, b] } = r.joints[j];
+  const pose = (f, body) => {
+    const out = [0, 0, 0, 0, 0, 0, 1];
+    if (body !== null) r.pose(f, body, out);
+    return out;
+  };
+  const seen = f => {
+    const [p, q] = [pose(f, a), pose(f, b)], turn = q => new THREE.Quaternion(q[3], q[4], q[5], q[6]), back = turn(p).invert();
+    const place = new THREE.Vector3(q[0] - p[0], q[1] - p[1], q[2] - p[2]).applyQuaternion(back);
+    return { place, turn: back.multiply(turn(q)) };
+  };
+  if (r.frames && b !== null) {
+    const start = seen(0);
+    if (/prismatic|cylindrical|pointonline|planar/.test(kind)) {
+      list.push({ name: "slide", lines: [{ values: series(f => seen(f).place.distanceTo(start.place)), color: SERIES[0], label: "slide", recording: r }], floor: 0, format: metres });
+    }
+    if (/revolute|cylindrical|universal|ball|wheel|planar/.test(kind)) {
+      // Counted over turns: about the axis of the first turn that is one.
+      let before = start.turn, axis = null, total = 0;
+      const turned = f => {
+        const now = seen(f).turn, d = before.clone().invert().multiply(now), v = new THREE.Vector3(d.x, d.y, d.z).multiplyScalar(d.w < 0 ? -1 : 1);
+        if (!axis && v.length() > 1e-5) axis = v.clone().normalize();
+        before = now;
+        return total += axis ? 2 * Math.atan2(v.dot(axis), Math.abs(d.w)) * 180 / Math.PI : 0;
+      };
+      list.push({ name: "turn", lines: [{ values: series(turned), color: SERIES[1], label: "turn", recording: r }], format: x => `${number(x)}°` });
+    }
+  }
+  if (r.load) {
+    list.push({ name: "force", unit: "N", lines: three(["x", "y", "z"], (f, k) => r.load[k][f * n + j]), format: x => number(x) });
+    list.push({ name: "torque", lines: [{ values: series(f => r.load[3][f * n + j]), color: SERIES[0], label: "torque", recording: r }], floor: 0, format: x => `${number(x)} N·m` });
+  }
+  return list;
+}
+
 /** What is plotted: lines to draw, whether the axis is logarithmic, and what the reading says. */
 function plotDefinitions(recordings) {
   const many = recordings.length > 1, first = recordings[0];
@@ -69,6 +128,7 @@ class Plot {
       return dot;
     });
     parent.append(box);
+    this.box = box;
     const drag = event => {
       const r = this.canvas.getBoundingClientRect();
       seek((event.clientX - r.left) / r.width);
@@ -77,6 +137,12 @@ class Plot {
     this.canvas.addEventListener("pointermove", event => { if (event.buttons) drag(event); });
     this.measure();
   }
+
+  /** Takes it off the page. */
+  remove() { this.box.remove(); }
+
+  /** Puts it before all others. */
+  first() { this.box.parentElement.prepend(this.box); }
 
   /** Least and greatest value of the axis. */
   measure() {
