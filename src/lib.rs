@@ -70,6 +70,7 @@ pub mod prelude {
     pub use crate::clock::{FixedClock, interpolated_pose};
     pub use crate::components::*;
     pub use crate::constraint::*;
+    pub use crate::events::{ContactEvent, Touch};
     pub use crate::geometry::{Shape, ShapeHandle};
     pub use crate::{Physics, Settings, Solid, Stage, Step, StepReport};
     pub use glam::{DMat3, DQuat, DVec3};

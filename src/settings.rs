@@ -129,11 +129,13 @@ pub struct Settings {
     pub friction_follow: f64,
     /// Do islands at rest fall asleep? Default yes.
     pub sleep: bool,
-    /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest. Default 1 mm/s.
+    /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest, unless it gains a tenth of that in
+    /// `sleep_time`, as a swing does where it turns. Default 1 mm/s.
     pub sleep_speed: f64,
     /// Seconds at rest before an island falls asleep. Default 0.5.
     pub sleep_time: f64,
-    /// Impulse (N·s) of a pair in one step above which an event is sent. Default infinite: none.
+    /// Impulse (N·s) of a blow above which `ContactEvent::Hit` is sent, if the surfaces also approach faster than
+    /// `bounce_threshold`; bodies may have a `HitThreshold` of their own. Default infinite: none.
     pub impulse_event_threshold: f64,
     /// How time advances. Default midpoint.
     pub integrator: Integrator,

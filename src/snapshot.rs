@@ -19,7 +19,7 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// A saved state; plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,12 +104,11 @@ impl Physics {
     }
 }
 
-/// State of one body; 128 bytes in the file.
+/// State of one body; 184 bytes in the file.
 struct BodyState {
     entity: Entity,
     quarantined: bool,
-    asleep: bool,
-    rest: f64,
+    rest: Rest,
     position: DVec3,
     rotation: DQuat,
     linear: DVec3,
@@ -165,9 +164,12 @@ fn write_bodies(world: &World, out: &mut Writer) {
         let Some(place) = out.0.get_mut(at..at + BodyState::BYTES) else { continue };
         let numbers = x.0.to_array().into_iter().chain(q.0.to_array());
         let numbers = numbers.chain(v.0.to_array()).chain(w.0.to_array()).map(f64::to_bits);
-        let (asleep, time) = rest.map_or((false, 0.0f64), |r| (r.asleep, r.time));
-        let flags = u64::from(quarantined) | u64::from(asleep) << 1;
-        let words = [entity.to_bits().get(), flags, time.to_bits()].into_iter().chain(numbers);
+        let new = Rest { position: x.0, rotation: q.0, ..Rest::default() };
+        let rest = rest.copied().unwrap_or(new);
+        let since = rest.position.to_array().into_iter().chain(rest.rotation.to_array()).map(f64::to_bits);
+        let flags = u64::from(quarantined) | u64::from(rest.asleep) << 1 | u64::from(rest.steady) << 2;
+        let words = [entity.to_bits().get(), flags, rest.time.to_bits()];
+        let words = words.into_iter().chain(since).chain(numbers);
         for (bytes, word) in place.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
@@ -187,21 +189,20 @@ fn write_impulses(world: &World, out: &mut Writer) {
 }
 
 impl BodyState {
-    const BYTES: usize = 8 + 8 + 8 + 13 * 8;
+    const BYTES: usize = 8 + 8 + 8 + (7 + 13) * 8;
 
     fn read(input: &mut Reader<'_>) -> Result<BodyState, SnapshotError> {
         let entity = input.entity()?;
         let flags = input.u64()?;
-        let rest = input.f64()?;
-        let position = input.vec3()?;
-        let rotation = DQuat::from_xyzw(input.f64()?, input.f64()?, input.f64()?, input.f64()?);
+        let time = input.f64()?;
+        let (position, rotation) = (input.vec3()?, input.quat()?);
+        let rest = Rest { time, steady: flags & 4 != 0, asleep: flags & 2 != 0, position, rotation };
         Ok(BodyState {
             entity,
             quarantined: flags & 1 != 0,
-            asleep: flags & 2 != 0,
             rest,
-            position,
-            rotation,
+            position: input.vec3()?,
+            rotation: input.quat()?,
             linear: input.vec3()?,
             angular: input.vec3()?,
         })
@@ -266,9 +267,7 @@ impl State {
             if let Ok((x, q, v, w)) = world.query_one_mut::<Target<'_>>(body.entity) {
                 (x.0, q.0, v.0, w.0) = (body.position, body.rotation, body.linear, body.angular);
             }
-            let (position, rotation) = (body.position, body.rotation);
-            let rest = Rest { time: body.rest, asleep: body.asleep, position, rotation };
-            let _ = world.insert_one(body.entity, rest);
+            let _ = world.insert_one(body.entity, body.rest);
             let out = world.satisfies::<&Quarantined>(body.entity);
             if body.quarantined && !out {
                 let _ = world.insert_one(body.entity, Quarantined);
@@ -333,6 +332,9 @@ impl Reader<'_> {
     }
     fn vec3(&mut self) -> Result<DVec3, SnapshotError> {
         Ok(DVec3::new(self.f64()?, self.f64()?, self.f64()?))
+    }
+    fn quat(&mut self) -> Result<DQuat, SnapshotError> {
+        Ok(DQuat::from_xyzw(self.f64()?, self.f64()?, self.f64()?, self.f64()?))
     }
     fn entity(&mut self) -> Result<Entity, SnapshotError> {
         Entity::from_bits(self.u64()?).ok_or(SnapshotError::Malformed("it names an entity that cannot be"))

@@ -183,6 +183,8 @@ pub struct Bodies {
     pub asleep: Vec<bool>,
     /// Seconds it has been at rest.
     pub rest: Vec<f64>,
+    /// Did it neither go anywhere nor gain speed when that was last looked at?
+    pub steady: Vec<bool>,
     /// Poses elsewhere than at the start of the step: scratch memory of whoever evaluates constraints there.
     pub ahead: Vec<BodyView>,
     /// Geometric stiffness (6×6, row by row), its negative part cut; empty when there is none.
@@ -208,6 +210,11 @@ impl Bodies {
     pub fn slot_of(&self, entity: Entity) -> Option<u32> {
         let slot = *self.slot_by_id.get(entity.id() as usize)?;
         (self.entity.get(slot as usize) == Some(&entity)).then_some(slot)
+    }
+
+    /// Has the body been at rest for this long (s), without forces that are out of balance?
+    pub fn is_sleepy(&self, slot: usize, time: f64) -> bool {
+        self.rest[slot] >= time && self.steady[slot]
     }
 
     /// Does the body move by forces?

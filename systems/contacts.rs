@@ -3,7 +3,7 @@
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{
-    ContactRow, ContactRules, calm_share, normal_offset, relative_velocity, slides, write_point,
+    ContactRow, ContactRules, calm_share, normal_offset, relative_velocity, slides, struck_share, write_point,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
@@ -36,7 +36,7 @@ pub fn write_contacts(step: &mut Step<'_>) {
     jointed.sort_unstable();
     jointed.dedup();
     let (bodies, rows, collision) = (&step.work.bodies, &mut step.work.rows, &step.work.collision);
-    let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
+    let mut query = step.world.query::<(&mut Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
     let (mut deepest, mut sum, mut count) = (0.0f64, 0.0, 0u32);
     for pair in &collision.pairs {
@@ -67,6 +67,11 @@ pub fn write_contacts(step: &mut Step<'_>) {
             let gain = pull[0] - pull[1];
             let d = normal_offset(point, surface, speed, gain / step.dt, &rules);
             let calm = calm_share(point.separation, speed, gain, step.dt);
+            let back = if surface.restitution > 0.0 { (-d).max(0.0) } else { 0.0 };
+            point.struck = struck_share(point.separation, speed, gain, back, step.dt);
+            if point.separation <= step.dt * (gain - speed) {
+                contact.approach = contact.approach.max(-speed);
+            }
             // The last step knows nothing of a blow.
             let first = match settings.friction_passes {
                 0 => FirstPass::Bounded,

@@ -206,6 +206,7 @@ impl Bodies {
         self.asleep.clear();
         self.asleep.resize(n, false);
         self.rest.resize(n, 0.0);
+        self.steady.resize(n, false);
     }
 }
 

@@ -11,17 +11,22 @@ use crate::components::{Contact, Manifold, Surface};
 use crate::schedule::Step;
 use crate::work::Bodies;
 use glam::{DMat3, DVec3};
+use hecs::Entity;
 
 /// Sweeps over all impacts before the rest is left to the rows.
 const SWEEPS: u32 = 64;
 
 /// A point that may bounce.
 pub struct Impact {
+    contact: Entity,
     slots: [u32; 2],
     arms: [DVec3; 2],
     normal: DVec3,
     restitution: f64,
     separation: f64,
+    /// Greatest speed with which it was met (m/s), and what that took (N·s).
+    approach: f64,
+    impulse: f64,
 }
 
 /// Lets bodies that are about to hit each other bounce.
@@ -30,7 +35,8 @@ pub fn bounce_pairs(step: &mut Step<'_>) {
     impacts.clear();
     list_impacts(step, &mut impacts);
     if !impacts.is_empty() {
-        exchange(&impacts, &mut step.work.bodies, step.settings.bounce_threshold, step.dt);
+        exchange(&mut impacts, &mut step.work.bodies, step.settings.bounce_threshold, step.dt);
+        note_blows(step, &impacts);
     }
     step.work.impacts = impacts;
 }
@@ -40,7 +46,8 @@ fn list_impacts(step: &mut Step<'_>, impacts: &mut Vec<Impact>) {
     let mut query = step.world.query::<(&Contact, &Manifold, &Surface)>();
     let contacts = query.view();
     for pair in &collision.pairs {
-        let Some((contact, manifold, surface)) = pair.entity.and_then(|e| contacts.get(e)) else { continue };
+        let Some(entity) = pair.entity else { continue };
+        let Some((contact, manifold, surface)) = contacts.get(entity) else { continue };
         let (a, b) = (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
         let pushes = !contact.sensor && surface.enabled && surface.restitution > 0.0;
         if !pushes || !(bodies.is_dynamic(a.slot) || bodies.is_dynamic(b.slot)) {
@@ -48,24 +55,40 @@ fn list_impacts(step: &mut Step<'_>, impacts: &mut Vec<Impact>) {
         }
         let near = 0.1 * a.size.min(b.size);
         impacts.extend(manifold.points.iter().filter(|p| p.separation <= near).map(|p| Impact {
+            contact: entity,
             slots: [a.slot, b.slot],
             arms: [p.arm_a, p.arm_b],
             normal: p.normal,
             restitution: surface.restitution,
             separation: p.separation,
+            approach: 0.0,
+            impulse: 0.0,
         }));
     }
 }
 
-fn exchange(impacts: &[Impact], bodies: &mut Bodies, threshold: f64, dt: f64) {
+/// Contacts remember what they exchanged, for the events of the step.
+fn note_blows(step: &mut Step<'_>, impacts: &[Impact]) {
+    let mut query = step.world.query::<&mut Contact>();
+    let mut contacts = query.view();
+    for impact in impacts.iter().filter(|i| i.impulse > 0.0) {
+        if let Some(contact) = contacts.get_mut(impact.contact) {
+            contact.approach = contact.approach.max(impact.approach);
+            contact.blow += impact.impulse;
+        }
+    }
+}
+
+fn exchange(impacts: &mut [Impact], bodies: &mut Bodies, threshold: f64, dt: f64) {
     let inverse: Vec<[(f64, DMat3); 2]> =
         impacts.iter().map(|i| i.slots.map(|s| inverse_mass(bodies, s))).collect();
     for _ in 0..SWEEPS {
         let mut quiet = true;
-        for (impact, inverse) in impacts.iter().zip(&inverse) {
+        for (impact, inverse) in impacts.iter_mut().zip(&inverse) {
             let speed = impact.speed(bodies);
             if -speed > threshold && impact.separation <= -speed * dt {
-                impact.push(bodies, inverse, -(1.0 + impact.restitution) * speed);
+                impact.approach = impact.approach.max(-speed);
+                impact.impulse += impact.push(bodies, inverse, -(1.0 + impact.restitution) * speed);
                 quiet = false;
             }
         }
@@ -93,12 +116,12 @@ impl Impact {
         self.normal.dot(at(1) - at(0))
     }
 
-    /// Changes the velocity along the normal by `change`, momentum kept.
-    fn push(&self, bodies: &mut Bodies, inverse: &[(f64, DMat3); 2], change: f64) {
+    /// Changes the velocity along the normal by `change`, momentum kept. The impulse that takes (N·s).
+    fn push(&self, bodies: &mut Bodies, inverse: &[(f64, DMat3); 2], change: f64) -> f64 {
         let turn = [0, 1].map(|k| inverse[k].1 * self.arms[k].cross(self.normal));
         let give: f64 = (0..2).map(|k| inverse[k].0 + self.normal.dot(turn[k].cross(self.arms[k]))).sum();
         if give <= 0.0 {
-            return;
+            return 0.0;
         }
         for (k, sign) in [(0, -1.0), (1, 1.0)] {
             let slot = self.slots[k] as usize;
@@ -109,5 +132,6 @@ impl Impact {
             bodies.velocity[slot][0] += linear;
             bodies.velocity[slot][1] += angular;
         }
+        change / give
     }
 }

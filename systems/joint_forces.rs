@@ -1,6 +1,7 @@
-//! What joints carry, in N and N·m, and which of them give way.
+//! What joints carry, in N and N·m, which of them reach a stop, and which give way.
 
 use crate::components::{Breakable, Broken, JointForce};
+use crate::events::ContactEvent;
 use crate::schedule::Step;
 use crate::work::{ConstraintBlock, Rows};
 use glam::DVec3;
@@ -24,10 +25,24 @@ pub fn tell_joint_forces(step: &mut Step<'_>) {
     }
     drop(wanted);
     drop(query);
+    tell_limits(rows, &mut step.work.collision.events);
     for (entity, by) in broken {
         // The entity was in the query above, so it exists.
         let _ = step.world.insert_one(entity, Broken { by });
         step.report.broken.push(entity);
+        step.work.collision.events.push(ContactEvent::JointBroke { joint: entity, by });
+    }
+}
+
+/// Notes which stops and ropes act that did not in the last step, in the order of the rows.
+fn tell_limits(rows: &Rows, events: &mut Vec<ContactEvent>) {
+    for block in rows.blocks.iter().filter(|b| !b.fold) {
+        for row in block.row as usize..(block.row + block.rows) as usize {
+            let one_sided = (rows.lo[row] == 0.0) != (rows.hi[row] == 0.0);
+            if one_sided && rows.before[row] == 0.0 && rows.lambda[row] != 0.0 {
+                events.push(ContactEvent::LimitReached { joint: block.entity, row: rows.key[row] });
+            }
+        }
     }
 }
 

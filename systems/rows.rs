@@ -1,6 +1,6 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
-use crate::components::{Broken, ConstraintIndex, RowImpulses};
+use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
 use crate::constraint::row::{Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
@@ -22,11 +22,11 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
     move |step| {
         number_new::<T, N>(step.world, &mut step.work.next_constraint);
         scratch.list::<T>(step.world);
-        let mut query = step.world.query::<(&mut T, &RowImpulses)>();
+        let mut query = step.world.query::<(&mut T, &RowImpulses, Option<&JointCollision>)>();
         let mut constraints = query.view();
         for k in 0..scratch.order.len() {
             let (_, entity) = scratch.order[k];
-            let Some((constraint, last)) = constraints.get_mut(entity) else { continue };
+            let Some((constraint, last, collision)) = constraints.get_mut(entity) else { continue };
             scratch.rows.clear();
             scratch.stiffness.clear();
             let slots = match find_bodies(&step.work.bodies, entity, constraint.bodies()) {
@@ -41,7 +41,7 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
             let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(step.settings.geometric_stiffness);
             constraint.write_rows(bodies, &mut writer);
-            if !constraint.collide() {
+            if !collision.map_or_else(|| constraint.collide(), |c| c.0) {
                 forbid_contact(&mut step.work.jointed_pairs, &slots);
             }
             let written = Written {

@@ -3,11 +3,11 @@
 //! A sleeping body stands still, is in no island and costs next to nothing. Its contacts stay as they are, impulses
 //! included, so that it wakes as it fell asleep. Who sleeps is the component [`Rest`], so snapshots hold it.
 
-use crate::components::{
-    AngularVelocity, BodyIndex, BodyKind, Contact, Force, LinearVelocity, Manifold, Rest, Torque,
-};
+use crate::components::{AngularVelocity, BodyIndex, Contact, Force, LinearVelocity, Manifold, Rest, Torque};
+use crate::constraint::BodyView;
 use crate::events::ContactEvent;
 use crate::schedule::Step;
+use crate::settings::Settings;
 use crate::work::{NO_ISLAND, Work};
 use glam::DVec3;
 use hecs::Entity;
@@ -21,6 +21,7 @@ pub fn read_rest(step: &mut Step<'_>) {
             *asleep = rest.asleep;
             let slot = index.0 as usize;
             bodies.rest[slot] = rest.time;
+            bodies.steady[slot] = rest.steady;
             seen += 1;
             let view = &bodies.view[slot];
             if rest.asleep && (view.position, view.rotation) != (rest.position, rest.rotation) {
@@ -32,8 +33,9 @@ pub fn read_rest(step: &mut Step<'_>) {
         for slot in 0..bodies.len() {
             let entity = bodies.entity[slot];
             if !step.world.satisfies::<&Rest>(entity) {
-                let _ = step.world.insert_one(entity, Rest::default());
-                (bodies.asleep[slot], bodies.rest[slot]) = (false, 0.0);
+                let (position, rotation) = (bodies.view[slot].position, bodies.view[slot].rotation);
+                let _ = step.world.insert_one(entity, Rest { position, rotation, ..Rest::default() });
+                (bodies.asleep[slot], bodies.rest[slot], bodies.steady[slot]) = (false, 0.0, false);
             }
         }
     }
@@ -137,22 +139,13 @@ fn remember_ties(work: &mut Work) {
 
 /// Counts how long bodies have been at rest, and puts islands to sleep.
 pub fn fall_asleep(step: &mut Step<'_>) {
-    let (settings, dt) = (step.settings, step.dt);
-    let work = &mut *step.work;
-    remember_ties(work);
+    remember_ties(step.work);
+    time_rest(step);
+    let (settings, work) = (step.settings, &mut *step.work);
     let bodies = &mut work.bodies;
     let mut sleepy = vec![true; bodies.len() + 1];
     for slot in 0..bodies.len() {
-        if !bodies.is_dynamic(slot as u32) {
-            continue;
-        }
-        let view = &bodies.view[slot];
-        // The body's own size turns rad/s into m/s; the radius of gyration is near enough.
-        let gyration =
-            (view.inertia.x_axis.x.max(view.inertia.y_axis.y).max(view.inertia.z_axis.z) / view.mass).sqrt();
-        let speed = view.linear_velocity.length() + gyration * view.angular_velocity.length();
-        bodies.rest[slot] = if speed < settings.sleep_speed { bodies.rest[slot] + dt } else { 0.0 };
-        if bodies.rest[slot] < settings.sleep_time {
+        if bodies.is_dynamic(slot as u32) && !bodies.is_sleepy(slot, settings.sleep_time) {
             sleepy[group(&work.island_of, slot)] = false;
         }
     }
@@ -160,7 +153,7 @@ pub fn fall_asleep(step: &mut Step<'_>) {
         let island = work.island_of.get(slot).copied().unwrap_or(NO_ISLAND);
         // A body on which nothing acts is not at rest, only slow.
         let held = island != NO_ISLAND || settings.gravity == DVec3::ZERO;
-        let alone_awake = island == NO_ISLAND && bodies.rest[slot] < settings.sleep_time;
+        let alone_awake = island == NO_ISLAND && !bodies.is_sleepy(slot, settings.sleep_time);
         if settings.sleep
             && held
             && !alone_awake
@@ -168,25 +161,72 @@ pub fn fall_asleep(step: &mut Step<'_>) {
             && sleepy[group(&work.island_of, slot)]
         {
             bodies.asleep[slot] = true;
-            bodies.view[slot].linear_velocity = DVec3::ZERO;
-            bodies.view[slot].angular_velocity = DVec3::ZERO;
-            work.collision.events.push(ContactEvent::FellAsleep(bodies.entity[slot]));
+            let (entity, view) = (bodies.entity[slot], &mut bodies.view[slot]);
+            (view.linear_velocity, view.angular_velocity) = (DVec3::ZERO, DVec3::ZERO);
+            type Kept<'a> = (&'a mut Rest, &'a mut LinearVelocity, &'a mut AngularVelocity);
+            if let Ok((rest, v, w)) = step.world.query_one_mut::<Kept<'_>>(entity) {
+                (v.0, w.0) = (DVec3::ZERO, DVec3::ZERO);
+                *rest = Rest { asleep: true, position: view.position, rotation: view.rotation, ..*rest };
+            }
+            work.collision.events.push(ContactEvent::FellAsleep(entity));
         }
     }
-    type Kept<'a> =
-        (Entity, &'a BodyIndex, &'a BodyKind, &'a mut Rest, &'a mut LinearVelocity, &'a mut AngularVelocity);
-    for (entity, index, kind, rest, v, w) in step.world.query_mut::<Kept<'_>>() {
+}
+
+/// Brings every body's [`Rest`] up to date.
+///
+/// Slow is not at rest: a swing stands still where its forces are furthest out of balance. So the time at rest is looked at in
+/// windows of half of `sleep_time`, and a body may only sleep if it was steady in the last one.
+fn time_rest(step: &mut Step<'_>) {
+    let (settings, dt) = (step.settings, step.dt);
+    let window = (0.5 * settings.sleep_time).max(dt);
+    let bodies = &mut step.work.bodies;
+    for (entity, index, rest) in step.world.query_mut::<(Entity, &BodyIndex, &mut Rest)>() {
         let slot = index.0 as usize;
-        if *kind != BodyKind::Dynamic || work.bodies.entity.get(slot) != Some(&entity) {
+        if bodies.entity.get(slot) != Some(&entity) || !bodies.is_dynamic(slot as u32) {
             continue;
         }
-        let view = &work.bodies.view[slot];
-        let (time, asleep) = (work.bodies.rest[slot], work.bodies.asleep[slot]);
-        *rest = Rest { time, asleep, position: view.position, rotation: view.rotation };
-        if rest.asleep {
-            (v.0, w.0) = (DVec3::ZERO, DVec3::ZERO);
+        let (view, before) = (&bodies.view[slot], bodies.rest[slot]);
+        // 1e-9: what is added up step by step may be less than whole by its rounding.
+        let began = window * (before / window + 1e-9).floor();
+        let inside = before + dt - began;
+        rest.asleep = false;
+        rest.time = before + dt;
+        if measure(view, view.linear_velocity, view.angular_velocity) >= settings.sleep_speed {
+            *rest = Rest { position: view.position, rotation: view.rotation, ..Rest::default() };
+        } else if inside >= window * (1.0 - 1e-9) {
+            let steady = is_steady(view, rest, inside, settings);
+            let time = began + window;
+            *rest = Rest { time, steady, position: view.position, rotation: view.rotation, ..*rest };
         }
+        bodies.rest[slot] = rest.time;
+        bodies.steady[slot] = rest.steady;
     }
+}
+
+/// Speed of a body: its own size turns rad/s into m/s; the radius of gyration is near enough.
+fn measure(view: &BodyView, linear: DVec3, angular: DVec3) -> f64 {
+    let gyration =
+        (view.inertia.x_axis.x.max(view.inertia.y_axis.y).max(view.inertia.z_axis.z) / view.mass).sqrt();
+    linear.length() + gyration * angular.length()
+}
+
+/// Share of `sleep_speed` that a body at rest may have had on the mean of a window: beyond it the body went somewhere.
+const MEAN_SHARE: f64 = 0.25;
+
+/// Share of `sleep_speed` that a body at rest may have gained in a window: beyond it forces are out of balance.
+const GAIN_SHARE: f64 = 0.05;
+
+/// Was a body at rest in the window of `time` seconds since it was where `since` says? Under a steady acceleration a it has gained
+/// a t, twice what its speed is over the mean; what settles has been quiet for most of a window.
+fn is_steady(view: &BodyView, since: &Rest, time: f64, settings: &Settings) -> bool {
+    let mean = (view.position - since.position) / time;
+    let turned = view.rotation * since.rotation.inverse();
+    // Twice the vector part: what is slow has turned by next to nothing.
+    let turn = turned.xyz() * (2.0 * turned.w.signum() / time);
+    let gained = 2.0 * measure(view, view.linear_velocity - mean, view.angular_velocity - turn);
+    measure(view, mean, turn) < MEAN_SHARE * settings.sleep_speed
+        && gained < GAIN_SHARE * settings.sleep_speed
 }
 
 /// The island of a slot; all bodies without one share the last place, which nobody reads.

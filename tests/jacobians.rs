@@ -91,7 +91,7 @@ fn distance_rope_and_spring() {
     let (p, q) = (frames().a.anchor, frames().b.anchor);
     passes("distance", &Distance::between(E, p, E, q, 1.0));
     passes("rope", &Rope::between(E, p, E, q, 1.0));
-    passes("spring", &SpringDamper::between(E, p, E, q, 1.0).with(100.0, 1.0));
+    passes("spring", &SpringDamper::between(E, p, E, q, 1.0, 100.0).damped(1.0));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod loads;
 
 use loads::{cable_net, chain, hanging, net_load, run, struck};
 use std::f64::consts::PI;
+use turnbuckle::constraint::axis::AXIS_KEYS;
 use turnbuckle::prelude::*;
 
 const H: f64 = 1.0 / 60.0;
@@ -480,11 +481,17 @@ fn an_overloaded_joint_breaks_and_is_told() {
             Breakable { force: limit, torque: f64::INFINITY },
         ));
         let mut physics = physics();
-        let mut told = Vec::new();
+        let (mut told, mut events) = (Vec::new(), Vec::new());
         for _ in 0..60 {
             told.extend(physics.step(&mut world, H).broken.iter().copied());
+            events.extend_from_slice(physics.events());
         }
         assert_eq!(told, if breaks { vec![joint] } else { vec![] });
+        assert_eq!(events.len(), usize::from(breaks));
+        for event in events {
+            let by = world.get::<&Broken>(joint).expect("it is broken").by;
+            assert_eq!(event, ContactEvent::JointBroke { joint, by });
+        }
         assert_eq!(x(&world, stone).z < -2.0, breaks);
         assert_eq!(world.get::<&Broken>(joint).is_ok(), breaks);
     }
@@ -536,6 +543,36 @@ fn stops_and_servos_hold_where_they_should() {
     assert!((200.0 * angle - 2.0 * G * 0.5 * angle.cos()).abs() < 1e-2, "{angle}");
 }
 
+/// Stops and ropes tell when they begin to act, and not while they hold.
+#[test]
+fn a_stop_and_a_rope_are_told_when_they_are_reached() {
+    let limits = |events: &[ContactEvent]| {
+        let limit = |e: &ContactEvent| match e {
+            ContactEvent::LimitReached { joint, row } => Some((*joint, *row)),
+            _ => None,
+        };
+        events.iter().filter_map(limit).collect::<Vec<_>>()
+    };
+    let (mut world, arm, joint) = hinged(Axis::FREE.limited(Limits::hard(-0.1, 0.3)));
+    let hook = world.spawn(RigidBody::fixed());
+    let stone = world.spawn(block(10.0).at(DVec3::new(5.0, 0.0, -0.5)));
+    let anchor = DVec3::new(5.0, 0.0, 0.0);
+    let rope = world.spawn((Rope::between(hook, anchor, stone, DVec3::ZERO, 1.0),));
+    let mut physics = physics();
+    let mut told = Vec::new();
+    for step in 0..240 {
+        physics.step(&mut world, H);
+        told.extend(limits(physics.events()).into_iter().map(|(joint, row)| (step, joint, row)));
+    }
+    let of = |entity| told.iter().filter(|t| t.1 == entity).map(|t| (t.0, t.2)).collect::<Vec<_>>();
+    let (stop, taut) = (of(joint), of(rope));
+    assert_eq!(stop.iter().map(|s| s.1).collect::<Vec<_>>(), [AXIS_KEYS + 2], "{told:?}");
+    assert_eq!(taut.iter().map(|s| s.1).collect::<Vec<_>>(), [0], "{told:?}");
+    // Half a metre of free fall: √(2 s / g) = 0.319 s is in step 19; the row looks one step ahead from the middle of its own.
+    assert!((18..=19).contains(&taut[0].0), "{told:?}");
+    assert!(x(&world, arm).z < 0.0);
+}
+
 #[test]
 fn springs_rest_where_hooke_says_however_stiff() {
     for stiffness in [1e2, 1e6, 1e10] {
@@ -544,7 +581,7 @@ fn springs_rest_where_hooke_says_however_stiff() {
         let stone = world.spawn(block(10.0).at(DVec3::Z * -1.0));
         let damping = 2.0 * (stiffness * 10.0f64).sqrt();
         let spring =
-            SpringDamper::between(hook, DVec3::ZERO, stone, DVec3::ZERO, 1.0).with(stiffness, damping);
+            SpringDamper::between(hook, DVec3::ZERO, stone, DVec3::ZERO, 1.0, stiffness).damped(damping);
         world.spawn((spring,));
         let mut physics = physics();
         steps(&mut physics, &mut world, 600);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use turnbuckle::components::JointCollision;
 use turnbuckle::scene::{self, Limits, LoadOptions, Memory, SceneError, ScenePlan};
 
 fn files(list: &[(&str, &str)]) -> Memory {
@@ -496,6 +497,8 @@ fn the_whole_vocabulary_loads() {
     assert!(plan.bodies.len() > 20 && plan.joints.len() > 20, "{} {}", plan.bodies.len(), plan.joints.len());
     let scene = scene::Scene::new(plan);
     assert_eq!(scene.joints.len(), scene.plan.joints.len());
+    let switched = scene.joints.iter().map(|j| scene.world.get::<&JointCollision>(*j).ok().map(|c| c.0));
+    assert_eq!(switched.flatten().collect::<Vec<_>>(), [true], "one joint says `collide: true`");
 }
 
 /// No panic, no hang, bounded memory, however a file is broken: the limits are tight, so that a mutation that asks for

@@ -86,3 +86,13 @@ impl Default for CollisionFilter {
         CollisionFilter { groups: 1, mask: u32::MAX }
     }
 }
+
+/// From which blows on a body sends [`Hit`](crate::events::ContactEvent::Hit), in place of `Settings::impulse_event_threshold`.
+/// Where both bodies of a pair carry one, either is enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HitThreshold {
+    /// Greatest impulse of a blow (N·s) that is not told.
+    pub impulse: f64,
+    /// Greatest speed of approach (m/s) that is not told.
+    pub speed: f64,
+}

@@ -39,6 +39,11 @@ pub struct JointForce {
     pub torque: DVec3,
 }
 
+/// May the bodies of this constraint touch each other? Spawn it with a joint, built-in or of a user's own, to have another answer
+/// than [`crate::constraint::Constraint::collide`] gives; it may be changed at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JointCollision(pub bool);
+
 /// Lets a constraint break: when its force or its torque exceeds these, it is taken out and gets [`Broken`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Breakable {

@@ -12,7 +12,7 @@ use glam::{DQuat, DVec3};
 use hecs::Entity;
 
 /// Who touches whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contact {
     /// The body that was created first.
     pub a: Entity,
@@ -26,6 +26,10 @@ pub struct Contact {
     pub sensor: bool,
     /// Did the pair touch at the end of the last step (overlap, or push)?
     pub touching: bool,
+    /// Greatest speed with which the surfaces came together in the blow under way (m/s); zero between blows.
+    pub approach: f64,
+    /// Impulse that has stopped the approach so far, beyond what forces press the pair together with (N·s).
+    pub blow: f64,
 }
 
 /// Where a pair touches: at most four points for each direction of the normal.
@@ -78,6 +82,8 @@ pub struct ManifoldPoint {
     pub load: f64,
     /// Share of the last step's normal impulse that carried, the rest having stopped an approach.
     pub calm: f64,
+    /// Share of it that belonged to a blow: it stopped an approach or threw the bodies back. Written anew in every step.
+    pub struck: f64,
 }
 
 /// How two surfaces meet. Written anew in every step from the materials of the two colliders; what a system changes
@@ -108,10 +114,12 @@ pub struct Surface {
 pub struct Rest {
     /// Seconds below the speed of `Settings::sleep_speed`.
     pub time: f64,
+    /// Did it neither go anywhere nor gain speed in the last `sleep_time / 2` of them that were looked at?
+    pub steady: bool,
     /// Does it sleep?
     pub asleep: bool,
-    /// Where it fell asleep (m); a body found elsewhere was moved and wakes.
+    /// Where it fell asleep (m); a body found elsewhere was moved and wakes. Awake, where the present `sleep_time / 2` began.
     pub position: DVec3,
-    /// How it was turned when it fell asleep.
+    /// How it was turned there.
     pub rotation: DQuat,
 }

@@ -19,6 +19,9 @@ use glam::DVec3;
 /// Rows that a point may have; row `r` of the point with key `k` has the key `STRIDE k + r`.
 pub const STRIDE: u32 = 8;
 
+/// An approach (m/s) that is slower than that is no blow; what presses may be far away.
+pub const SLOW: f64 = 0.01;
+
 /// Numbers that all contacts of a step share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactRules {
@@ -172,9 +175,14 @@ pub fn normal_offset(
 /// `speed` is the velocity of b over a along the normal, `gain` what the step's forces add to it (m/s).
 pub fn calm_share(separation: f64, speed: f64, gain: f64, dt: f64) -> f64 {
     let approach = (-speed - separation.max(0.0) / dt).max(0.0);
-    // 1 cm/s: an approach that is slower than that stops nobody; what presses may be far away.
-    let presses = gain.abs() + 0.01;
+    let presses = gain.abs() + SLOW;
     presses / (presses + approach)
+}
+
+/// Share of the coming normal impulse that belongs to a blow: it stops the approach, or throws back with the speed `back`.
+pub fn struck_share(separation: f64, speed: f64, gain: f64, back: f64, dt: f64) -> f64 {
+    let blow = (-speed - separation.max(0.0) / dt).max(0.0) + back;
+    blow / (gain.abs() + SLOW + blow)
 }
 
 /// Does a new point slide so fast that friction cannot hold it in this step? Then the impulse of sticking would tell nothing

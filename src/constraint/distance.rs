@@ -57,29 +57,43 @@ pub struct SpringDamper {
 }
 
 macro_rules! between {
-    ($name:ident { $($field:ident: $value:expr),* }) => {
+    ($name:ident $(, $stiffness:ident, $($field:ident: $value:expr),*)?) => {
         impl $name {
-            /// Between two points, each in its own body's frame.
-            pub fn between(a: Entity, anchor_a: DVec3, b: Entity, anchor_b: DVec3, length: f64) -> $name {
-                $name { a, b, anchor_a, anchor_b, length $(, $field: $value)* }
+            /// Between two points, each in its own body's frame; lengths in m, stiffness in N/m.
+            pub fn between(
+                a: Entity,
+                anchor_a: DVec3,
+                b: Entity,
+                anchor_b: DVec3,
+                length: f64,
+                $($stiffness: f64,)?
+            ) -> $name {
+                $name { a, b, anchor_a, anchor_b, length $(, $stiffness, $($field: $value),*)? }
             }
 
             /// Between two world points, as long as they are apart now.
-            pub fn at(a: Entity, pose_a: &Pose, b: Entity, pose_b: &Pose, on_a: DVec3, on_b: DVec3) -> $name {
+            pub fn at(
+                a: Entity,
+                pose_a: &Pose,
+                b: Entity,
+                pose_b: &Pose,
+                on_a: DVec3,
+                on_b: DVec3,
+                $($stiffness: f64,)?
+            ) -> $name {
                 let length = on_a.distance(on_b);
-                $name::between(a, pose_a.local_point(on_a), b, pose_b.local_point(on_b), length)
+                $name::between(a, pose_a.local_point(on_a), b, pose_b.local_point(on_b), length $(, $stiffness)?)
             }
         }
     };
 }
-between!(Distance {});
-between!(Rope {});
-between!(SpringDamper { stiffness: 0.0, damping: 0.0, pull_only: false });
+between!(Distance);
+between!(Rope);
+between!(SpringDamper, stiffness, damping: 0.0, pull_only: false);
 
 impl SpringDamper {
-    /// The same spring with these numbers.
-    pub fn with(mut self, stiffness: f64, damping: f64) -> SpringDamper {
-        self.stiffness = stiffness;
+    /// The same spring with a damper (N·s/m).
+    pub fn damped(mut self, damping: f64) -> SpringDamper {
         self.damping = damping;
         self
     }
@@ -174,10 +188,6 @@ impl Constraint for Rope {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.anchor_b)
     }
-
-    fn collide(&self) -> bool {
-        true
-    }
 }
 
 impl Constraint for SpringDamper {
@@ -201,9 +211,5 @@ impl Constraint for SpringDamper {
 
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.anchor_b)
-    }
-
-    fn collide(&self) -> bool {
-        true
     }
 }

@@ -40,4 +40,8 @@ impl Constraint for Fixed {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.frames.b.anchor)
     }
+
+    fn collide(&self) -> bool {
+        false
+    }
 }

@@ -59,10 +59,6 @@ impl Constraint for Gear {
         }
         out.push(Row { jacobian, violation: wrap_angle(sum) * scale, key: 0, ..Row::default() });
     }
-
-    fn collide(&self) -> bool {
-        true
-    }
 }
 
 /// A train of wheels on a common carrier, the first body: Σ teeth·angle = 0. Two wheels make a gear, three a
@@ -96,10 +92,6 @@ impl<const N: usize> Constraint<N> for GearTrain<N> {
             jacobian[0] = jacobian[0] + -part;
         }
         out.push(Row { jacobian, violation: wrap_angle(sum) * scale, key: 0, ..Row::default() });
-    }
-
-    fn collide(&self) -> bool {
-        true
     }
 }
 
@@ -137,9 +129,5 @@ impl Constraint<3> for RackPinion {
             Twist::at(arm_rack, n),
         ];
         out.push(Row { jacobian, violation, key: 0, ..Row::default() });
-    }
-
-    fn collide(&self) -> bool {
-        true
     }
 }

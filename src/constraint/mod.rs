@@ -76,8 +76,13 @@ pub trait Constraint<const N: usize = 2>: Send + Sync + 'static {
         bodies.last().map_or(DVec3::ZERO, |b| b.position)
     }
 
-    /// May the tied bodies touch each other? Jointed bodies usually overlap, so the default is no.
+    /// May the bodies touch each other? One rule: bodies that a joint holds together at an anchor overlap there, so those of
+    /// [`Fixed`], [`Revolute`], [`Prismatic`], [`Cylindrical`], [`Ball`], [`Universal`], [`Planar`], [`PointOnLine`], [`Cable`]
+    /// and [`Wheel`] do not touch; every other constraint (rods, ropes, springs, gears, those of users) leaves contacts alone.
+    ///
+    /// [`crate::components::JointCollision`] on the constraint's entity goes before this answer. Of several constraints on
+    /// one pair of bodies, one no is enough.
     fn collide(&self) -> bool {
-        false
+        true
     }
 }

@@ -44,4 +44,8 @@ impl Constraint for PointOnLine {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.frames.b.anchor)
     }
+
+    fn collide(&self) -> bool {
+        false
+    }
 }

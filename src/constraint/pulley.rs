@@ -243,8 +243,4 @@ impl<const N: usize> Constraint<N> for PulleyRope<N> {
             n => views[n - 1].point(self.points[n - 1].anchor),
         }
     }
-
-    fn collide(&self) -> bool {
-        true
-    }
 }

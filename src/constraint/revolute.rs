@@ -56,4 +56,8 @@ impl Constraint for Revolute {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.frames.b.anchor)
     }
+
+    fn collide(&self) -> bool {
+        false
+    }
 }

@@ -58,4 +58,8 @@ impl Constraint for Universal {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.frames.b.anchor)
     }
+
+    fn collide(&self) -> bool {
+        false
+    }
 }

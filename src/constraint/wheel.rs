@@ -84,6 +84,10 @@ impl Constraint for Wheel {
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
         b.point(self.frames.b.anchor)
     }
+
+    fn collide(&self) -> bool {
+        false
+    }
 }
 
 impl Wheel {

@@ -34,6 +34,8 @@ pub struct JointSpec {
     pub friction: [f64; 2],
     /// Strength.
     pub breaks: Option<[f64; 2]>,
+    /// May its bodies touch each other?
+    pub collide: Option<bool>,
     /// Where it is written.
     pub place: Span,
     /// Where its points are.
@@ -79,6 +81,7 @@ impl JointSpec {
             motors: [None; 2],
             friction: [0.0; 2],
             breaks: None,
+            collide: None,
             place,
             points_at: [place; 2],
             odd: Vec::new(),
@@ -268,6 +271,7 @@ pub fn read_cable(f: &mut Fields<'_, '_>) -> Read<CablePlan> {
 
 fn read_strength(f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<()> {
     let variables = f.variables;
+    spec.collide = f.flag("collide")?;
     for (i, field) in ["limits", "limits2"].into_iter().enumerate() {
         spec.limits[i] = f.get(field).map(|n| read_limit(n, variables)).transpose()?;
     }

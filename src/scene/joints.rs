@@ -1,7 +1,7 @@
 //! From a joint of the plan to the component that solves it.
 
 use super::plan::{Anchor, JointKind, JointPlan, Limit, Motor as MotorPlan};
-use crate::components::{Breakable, JointForce, Name};
+use crate::components::{Breakable, JointCollision, JointForce, Name};
 use crate::constraint::axis::AXIS_KEYS;
 use crate::constraint::frame::{Coordinate, Placed, rotation_with_xy};
 use crate::constraint::*;
@@ -42,8 +42,8 @@ pub(super) fn spawn_joint(
         }
         JointKind::Rope(length) => world.spawn((Rope::between(a, plan.a.point, b, plan.b.point, *length),)),
         JointKind::Spring { length, stiffness, damping } => {
-            let spring = SpringDamper::between(a, plan.a.point, b, plan.b.point, *length);
-            world.spawn((spring.with(*stiffness, *damping),))
+            let spring = SpringDamper::between(a, plan.a.point, b, plan.b.point, *length, *stiffness);
+            world.spawn((spring.damped(*damping),))
         }
         JointKind::Cable(c) => {
             let rod = Rod {
@@ -89,6 +89,9 @@ pub(super) fn spawn_joint(
     add(world, joint, (JointForce::default(),));
     if let Some([force, torque]) = plan.breaks {
         add(world, joint, (Breakable { force, torque },));
+    }
+    if let Some(collide) = plan.collide {
+        add(world, joint, (JointCollision(collide),));
     }
     if !plan.name.is_empty() {
         add(world, joint, (Name(plan.name.clone()),));

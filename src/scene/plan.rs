@@ -158,6 +158,8 @@ pub struct JointPlan {
     pub friction: [f64; 2],
     /// It breaks beyond this force (N) and torque (N·m).
     pub breaks: Option<[f64; 2]>,
+    /// May its bodies touch each other? If not said, as the joint's kind has it.
+    pub collide: Option<bool>,
     /// Where the file says so.
     pub at: Span,
     /// Where it says which points.

@@ -148,6 +148,7 @@ impl Resolver {
             motors: spec.motors,
             friction: spec.friction,
             breaks: spec.breaks,
+            collide: spec.collide,
             at,
             points_at: spec.points_at,
         });

@@ -30,6 +30,8 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             u32::from(contact.sensor) | u32::from(contact.touching) << 1 | u32::from(surface.enabled) << 2,
         );
         for number in [
+            contact.approach,
+            contact.blow,
             surface.friction,
             surface.restitution,
             surface.compliance,
@@ -64,11 +66,12 @@ pub(super) fn write(world: &World, out: &mut Writer) {
 
 /// Reads what [`write`] wrote.
 pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, SnapshotError> {
-    input.list(84, |input| {
+    input.list(100, |input| {
         let (a, b) = (input.entity()?, input.entity()?);
         let (collider_a, collider_b, flags) = (input.u32()?, input.u32()?, input.u32()?);
-        let contact =
-            Contact { a, b, collider_a, collider_b, sensor: flags & 1 != 0, touching: flags & 2 != 0 };
+        let (approach, blow) = (input.f64()?, input.f64()?);
+        let (sensor, touching) = (flags & 1 != 0, flags & 2 != 0);
+        let contact = Contact { a, b, collider_a, collider_b, sensor, touching, approach, blow };
         let surface = Surface {
             friction: input.f64()?,
             restitution: input.f64()?,
@@ -130,6 +133,7 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         approach,
         load,
         calm,
+        struck: 0.0,
         age,
     })
 }

@@ -19,7 +19,7 @@ use crate::collision::{
     Brief, ColliderAhead, ColliderRecord, Collision, Mover, Overlapping, Pair, PairFilter, PairScratch,
 };
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
-use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides};
+use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides, struck_share};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Posed, Shape, collide};
 use crate::schedule::Step;
 use crate::settings::Settings;
@@ -265,7 +265,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
     let rules =
         ContactRules { max_recovery_speed: times * settings.max_recovery_speed, ..rules(settings, dt) };
     let Work { bodies, rows, collision, .. } = &mut *step.work;
-    let mut query = step.world.query::<(&Contact, &mut Manifold, &Surface, &RowImpulses)>();
+    let mut query = step.world.query::<(&mut Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
     let before = rows.blocks.len();
     for overlapping in &collision.overlapping {
@@ -298,6 +298,9 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
             };
             push_point(rows, &mut point, surface, views, d, last, &rules, pass);
             point.calm = calm_share(point.separation, -came, settings.gravity.length() * dt, dt);
+            let gain = settings.gravity.length() * dt;
+            point.struck = struck_share(point.separation, -came, gain, 0.0, dt);
+            contact.approach = contact.approach.max(came);
             if !overlaps {
                 rows.label[first..].fill(Label::Lower);
             }

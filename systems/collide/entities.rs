@@ -122,6 +122,8 @@ fn new_contact(a: &ColliderRecord, b: &ColliderRecord) -> Contact {
         collider_b: b.index,
         sensor: a.sensor || b.sensor,
         touching: false,
+        approach: 0.0,
+        blow: 0.0,
     }
 }
 

@@ -163,7 +163,7 @@ fn wanted(a: &Brief, b: &Brief) -> bool {
 }
 
 /// Are two slots among those that joints keep from touching?
-pub(super) fn tied(jointed: &[(u32, u32)], a: u32, b: u32) -> bool {
+pub(in crate::systems) fn tied(jointed: &[(u32, u32)], a: u32, b: u32) -> bool {
     !jointed.is_empty() && jointed.binary_search(&(a.min(b), a.max(b))).is_ok()
 }
 
@@ -408,6 +408,7 @@ pub(super) fn new_point(
         approach: 0.0,
         load: 0.0,
         calm: 1.0,
+        struck: 0.0,
         age: 0,
     }
 }
