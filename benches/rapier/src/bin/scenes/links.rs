@@ -130,7 +130,7 @@ fn link(scene: &Scene, entity: Entity) -> Result<Option<Parts>, String> {
     } else if let Some(j) = joint.get::<&Distance>() {
         let frames = points(j.anchor_a, j.anchor_b);
         let spring = r::SpringJoint::new(j.length, ROD, 0.0).data;
-        ([j.a, j.b], frames, Opening::Length(j.length), anchored(spring, &frames, false))
+        ([j.a, j.b], frames, Opening::Length(j.length), anchored(spring, &frames, true))
     } else if let Some(j) = joint.get::<&Rope>() {
         let frames = points(j.anchor_a, j.anchor_b);
         let rope = r::RopeJoint::new(j.length).data;
