@@ -2,6 +2,7 @@
 
 use super::clip::Touch;
 use super::part::Part;
+use super::parting::{self, Cores};
 use glam::DVec3;
 use parry3d_f64::math::Pose;
 use parry3d_f64::query::details::{
@@ -9,6 +10,12 @@ use parry3d_f64::query::details::{
 };
 use parry3d_f64::query::gjk::{GJKResult, VoronoiSimplex};
 use parry3d_f64::shape::Triangle;
+
+/// Cores that are further apart than this share of the smaller one are left to GJK: the direction of its distance d is known to
+/// rounding over d, 1e-11 here, and of no use where shapes touch. Of round ones GJK knows less.
+const CLEAR: [f64; 2] = [1e-5, 1e-3];
+/// GJK ends when the distance is known to this share; a direction that parts the cores by less is not the one it was to find.
+const SURE: f64 = 1e-6;
 
 /// The nearest points of two cores and the direction from the first to the second.
 pub(super) struct Nearest {
@@ -41,6 +48,21 @@ pub(super) fn nearest(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<N
         (Part::Cylinder(x), Part::Cylinder(y)) => {
             crossing_cylinders(x, y, b_in_a).or_else(|| by_support(a, b, b_in_a, reach))
         }
+        (Part::Capsule { core, .. }, Part::Cylinder(_) | Part::Cone(_)) => {
+            let a_in_b = b_in_a.inverse();
+            let ends = [core.a, core.b].map(|p| a_in_b.transform_point(p));
+            let back = segment_against(b, ends).map(|found| {
+                let touch = found
+                    .touch
+                    .map(|t| Touch::between(b_in_a.transform_point(t.on_b), b_in_a.transform_point(t.on_a)));
+                Nearest { normal: -(b_in_a.rotation * found.normal), touch }
+            });
+            back.or_else(|| by_support(a, b, b_in_a, reach))
+        }
+        (Part::Cylinder(_) | Part::Cone(_), Part::Capsule { core, .. }) => {
+            let ends = [core.a, core.b].map(|p| b_in_a.transform_point(p));
+            segment_against(a, ends).or_else(|| by_support(a, b, b_in_a, reach))
+        }
         (Part::Triangle { triangle: x, .. }, Part::Triangle { triangle: y, .. }) => {
             triangles(x, y, b_in_a, reach).map(|normal| Nearest { normal, touch: None })
         }
@@ -71,28 +93,40 @@ fn triangles(x: &Triangle, y: &Triangle, b_in_a: &Pose, reach: f64) -> Option<DV
     let (na, nb) = (ea[0].cross(ea[1]).try_normalize()?, eb[0].cross(eb[1]).try_normalize()?);
     let mut best = (gap(na), na);
     let clearly = 1e-6 * size;
-    for (axis, better) in
-        [(-nb, clearly)].into_iter().chain(edge_axes(&ea, &eb, na - nb).map(|n| (n, 1e3 * clearly)))
-    {
-        let found = gap(axis);
-        if found > best.0 + better {
-            best = (found, axis);
+    if gap(-nb) > best.0 + clearly {
+        best = (gap(-nb), -nb);
+    }
+    for axis in edge_axes(&ea, &eb, na, nb) {
+        for n in [axis, -axis] {
+            let found = gap(n);
+            // Against both normals the surfaces would part through their backs. Beside both there is no depth by more than
+            // what flat bodies sink: the rims of two sides meet there.
+            let outward = n.dot(na - nb);
+            let sided = outward > 1e-9 || (outward > -1e-9 && found > -0.01 * size);
+            if sided && found > best.0 + 1e3 * clearly {
+                best = (found, n);
+            }
         }
     }
     (best.0 <= reach).then_some(best.1)
 }
 
-/// The common perpendiculars of the edges, on the side of `outward`; nearly parallel edges have none.
-fn edge_axes<'a>(ea: &'a [DVec3; 3], eb: &'a [DVec3; 3], outward: DVec3) -> impl Iterator<Item = DVec3> + 'a {
-    ea.iter().flat_map(move |e| {
+/// The common perpendiculars of the edges, and the perpendiculars of each edge in its own triangle; nearly parallel edges have
+/// nothing to add.
+fn edge_axes<'a>(
+    ea: &'a [DVec3; 3],
+    eb: &'a [DVec3; 3],
+    na: DVec3,
+    nb: DVec3,
+) -> impl Iterator<Item = DVec3> + 'a {
+    let crossed = ea.iter().flat_map(move |e| {
         eb.iter().filter_map(move |f| {
             let cross = e.cross(*f);
-            let steep = cross.length() > 1e-3 * e.length() * f.length();
-            let along = cross.dot(outward);
-            // An axis against both normals would part the surfaces through their backs.
-            (steep && along != 0.0).then(|| cross.normalize() * along.signum())
+            (cross.length() > 1e-3 * e.length() * f.length()).then(|| cross.normalize())
         })
-    })
+    });
+    let beside = ea.iter().map(move |e| e.cross(na)).chain(eb.iter().map(move |f| f.cross(nb)));
+    crossed.chain(beside.filter_map(DVec3::try_normalize))
 }
 
 /// A point (the core of a ball) at `p` against a part.
@@ -103,6 +137,37 @@ fn point_against(a: &Part, p: DVec3) -> Option<Nearest> {
     let outward = away.try_normalize().or_else(|| p.try_normalize()).unwrap_or(DVec3::Z);
     let normal = if projection.is_inside && away.length_squared() > 0.0 { -outward } else { outward };
     Some(Nearest { normal, touch: Some(Touch::between(projection.point, p)) })
+}
+
+/// A segment outside of a round part. The distance of its points is convex along it and has the slope n·d, whose sign is
+/// bisected: GJK knows the distance of round cores to 1e-8 only. `None` where they touch.
+fn segment_against(a: &Part, [start, end]: [DVec3; 2]) -> Option<Nearest> {
+    let d = end - start;
+    let at = |s: f64| {
+        let found = point_against(a, start + d * s)?;
+        let outside = found.touch.is_some_and(|t| found.normal.dot(t.on_b - t.on_a) > 1e-6 * d.length());
+        outside.then_some(found)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    let (first, last) = (at(low)?, at(high)?);
+    if first.normal.dot(d) >= 0.0 {
+        return Some(first);
+    }
+    if last.normal.dot(d) <= 0.0 {
+        return Some(last);
+    }
+    loop {
+        let s = 0.5 * (low + high);
+        let found = at(s)?;
+        if s <= low || s >= high || high - low < 1e-13 {
+            return Some(found);
+        }
+        let slope = found.normal.dot(d);
+        if slope == 0.0 {
+            return Some(found);
+        }
+        *(if slope < 0.0 { &mut low } else { &mut high }) = s;
+    }
 }
 
 /// Nearest points of two segments; parallel ones meet in the middle of their common stretch.
@@ -158,10 +223,28 @@ fn crossing_cylinders(
     Some(Nearest { normal, touch: Some(Touch::between(on_a, b0 + e * t - normal * y.radius)) })
 }
 
-/// GJK, and EPA where the cores overlap.
+/// GJK where the cores are clearly apart, [`parting`] where they touch, EPA where they overlap deeply.
 fn by_support(a: &Part, b: &Part, b_in_a: &Pose, reach: f64) -> Option<Nearest> {
     let (g, h) = (a.core()?, b.core()?);
     let reach = reach + a.radius() + b.radius();
+    let size = a.size().min(b.size());
+    let cores = Cores { a: g, b: h, b_in_a, size };
+    match cores.nearest(DVec3::ZERO, reach) {
+        Ok(found)
+            if found.distance > CLEAR[usize::from(a.is_round() || b.is_round())] * size
+                && cores.gap(found.normal) > (1.0 - SURE) * found.distance =>
+        {
+            return Some(Nearest {
+                normal: found.normal,
+                touch: Some(Touch::between(found.on_a, found.on_b)),
+            });
+        }
+        Err(Some(away)) if cores.gap(away) > reach => return None,
+        _ => {}
+    }
+    if let Some(nearest) = parting::least_depth(a, b, &cores) {
+        return Some(nearest);
+    }
     let mut simplex = VoronoiSimplex::new();
     match contact_support_map_support_map_with_params(b_in_a, g, h, reach, &mut simplex, None) {
         GJKResult::ClosestPoints(on_a, on_b, normal) if normal.is_finite() && normal != DVec3::ZERO => {

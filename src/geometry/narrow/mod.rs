@@ -10,6 +10,7 @@ mod clip;
 mod direction;
 mod feature;
 mod part;
+mod parting;
 mod plane;
 mod reduce;
 mod round;
@@ -320,7 +321,17 @@ fn collide_convex(
         let along = |t: &Touch| (t.on_b - t.on_a).dot(normal);
         sure = scratch.touches.len();
         let deepest = scratch.touches.iter().map(along).fold(f64::INFINITY, f64::min);
-        scratch.touches.extend(touch.filter(|t| along(t) < deepest - 1e-4 * size));
+        let few = || scratch.touches.iter().filter(|t| along(t) < deepest + 1e-2 * size).count() <= 2;
+        let round = (a.is_round() || b.is_round()) && few();
+        match touch.filter(|t| along(t) < deepest) {
+            Some(touch) if along(&touch) < deepest - 1e-4 * size => scratch.touches.push(touch),
+            // The rim of a round surface beside a corner or an edge: their nearest points are what the features mean.
+            Some(touch) if round && along(&touch) < deepest - 1e-10 * size => {
+                let at = scratch.touches.iter_mut().find(|t| along(t) == deepest);
+                *at.expect("the deepest is one of them") = touch;
+            }
+            _ => {}
+        }
     }
     let NarrowScratch { touches, doubtful, .. } = scratch;
     for (i, touch) in touches.iter().enumerate() {

@@ -45,6 +45,34 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// How large the core is about (m).
+    pub(super) fn size(&self) -> f64 {
+        match self {
+            Part::Ball(_) | Part::HalfSpace(_) => 0.0,
+            Part::Box(s) => s.half_extents.length(),
+            Part::Capsule { core, .. } => 0.5 * core.length(),
+            Part::Cylinder(s) => s.radius.hypot(s.half_height),
+            Part::Cone(s) => s.radius.hypot(s.half_height),
+            Part::Hull(s) => s.compute_local_aabb().half_extents().length(),
+            Part::Triangle { triangle, .. } => triangle.compute_local_aabb().half_extents().length(),
+        }
+    }
+
+    /// Has the core a curved surface?
+    pub(super) fn is_round(&self) -> bool {
+        matches!(self, Part::Cylinder(_) | Part::Cone(_))
+    }
+
+    /// A point in the middle of the core.
+    pub(super) fn middle(&self) -> DVec3 {
+        match self {
+            Part::Capsule { core, .. } => 0.5 * (core.a + core.b),
+            Part::Hull(s) => s.points().iter().sum::<DVec3>() / s.points().len() as f64,
+            Part::Triangle { triangle, .. } => triangle.center(),
+            _ => DVec3::ZERO,
+        }
+    }
+
     /// The piece as something a point can be projected on.
     pub(super) fn as_point_query(&self) -> Option<&dyn PointQuery> {
         match self {
