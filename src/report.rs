@@ -17,6 +17,8 @@ pub enum BadQuantity {
     Mass,
     /// An inertia is not symmetric positive definite, or breaks the triangle inequality.
     Inertia,
+    /// Principal moments of an inertia differ by so much that double precision loses the least of them.
+    Slender,
     /// A force is not finite.
     Force,
     /// A torque is not finite.
@@ -36,6 +38,10 @@ impl BadQuantity {
             BadQuantity::Inertia => {
                 "inertia is not symmetric positive definite within the triangle inequality \
                  (no principal moment may exceed the sum of the other two)"
+            }
+            BadQuantity::Slender => {
+                "inertia has a principal moment below 1e-12 of the others (a body a million times as long as \
+                 it is thick), of which double precision keeps nothing"
             }
             BadQuantity::Force => "force is not finite",
             BadQuantity::Torque => "torque is not finite",
@@ -86,6 +92,63 @@ pub enum Trouble {
     BadRow {
         /// The constraint.
         entity: Entity,
+    },
+    /// Constraints on one pair of bodies want what no motion of the two can give.
+    #[error(
+        "{joints} constraints between {a:?} and {b:?}, from {first:?} to {last:?}, have {rows} rows for {unknowns} unknowns \
+         and contradict one another by {by:.3} (m, or rad); they are met half-way: keep one of them"
+    )]
+    Contradictory {
+        /// One body.
+        a: Entity,
+        /// The other.
+        b: Entity,
+        /// The constraint that was made first.
+        first: Entity,
+        /// The one that was made last.
+        last: Entity,
+        /// How many there are.
+        joints: u32,
+        /// Their two-sided rows.
+        rows: u32,
+        /// Velocities that these rows can decide.
+        unknowns: u32,
+        /// What is left of a row where all are met as well as possible (m, or rad).
+        by: f64,
+    },
+    /// Many constraints on one pair of bodies say the same.
+    #[error(
+        "{joints} constraints between {a:?} and {b:?}, from {first:?} to {last:?}, have {rows} rows for {unknowns} unknowns \
+         and say the same: keep one of them"
+    )]
+    Repeated {
+        /// One body.
+        a: Entity,
+        /// The other.
+        b: Entity,
+        /// The constraint that was made first.
+        first: Entity,
+        /// The one that was made last.
+        last: Entity,
+        /// How many there are.
+        joints: u32,
+        /// Their two-sided rows.
+        rows: u32,
+        /// Velocities that these rows can decide.
+        unknowns: u32,
+    },
+    /// A group's numbers leave the range of double precision; its bodies moved as if nothing held them.
+    #[error(
+        "a group of {rows} rows has no answer in double precision: {entity:?} has the largest numbers ({size:.0e}); its bodies \
+         move freely in this step: look at its masses, sizes and distances"
+    )]
+    OutOfRange {
+        /// The constraint with the largest numbers.
+        entity: Entity,
+        /// How many rows the group has.
+        rows: u32,
+        /// The largest number of its Jacobian.
+        size: f64,
     },
     /// A solve did not reach its tolerance; the best answer found was used.
     #[error("a group of {rows} rows was solved to a relative residual of {residual:.1e} only")]
@@ -138,7 +201,7 @@ pub struct StepReport {
     pub softened_rows: u32,
     /// Natural residual norm over all rows (000 eq. 29).
     pub residual: f64,
-    /// The same relative to max(1, ‖b‖), the largest over the islands.
+    /// The same relative to max(1, ‖b‖), or to what round-off allows where that is more; the largest over the islands.
     pub residual_relative: f64,
     /// Unit-consistent energy measure (003 §6.2.2), the largest over the islands.
     pub residual_energy: f64,

@@ -85,7 +85,9 @@ pub struct Settings {
     /// Coupling iterations before the loop gives up. Default 10 (000 Table 1).
     pub max_coupling_iterations: u32,
     /// Compliance C of rigid rows (m/s per N·s; rad/s per N·m·s). A force F opens a joint by h²CF: 3 µm for 10 kN at the
-    /// default of 1e-6, which is also what makes the forces of redundant joints well determined. Nominal 1e-10–1e-6.
+    /// default of 1e-6, which is also what makes the forces of redundant joints well determined. It is the greatest: between
+    /// heavy bodies C is 1e-7 of J M⁻¹ Jᵀ, so that joints open by no more of the way that their forces move them.
+    /// Nominal 1e-10–1e-6.
     pub joint_compliance: f64,
     /// Share of a two-sided rigid row's violation corrected in a step (Baumgarte). Default 1: the exact solver takes back the
     /// correction's velocity in the next step. Nominal 0.1–1.

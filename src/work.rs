@@ -62,6 +62,8 @@ pub struct Work {
     pub pins: Vec<Option<u32>>,
     /// Memory of [`crate::systems::newton`].
     pub newton: crate::systems::newton::Memory,
+    /// Memory of [`crate::systems::repeated`].
+    pub repeated: crate::systems::repeated::Memory,
     /// Memory of [`crate::systems::refine`].
     pub curve: crate::systems::refine::Curve,
     /// Joints after the step, where projection closes them.
@@ -291,6 +293,8 @@ pub struct Rows {
     pub drives: Vec<bool>,
     /// How much of φ is to be closed.
     pub closing: Vec<Closing>,
+    /// Greatest velocity of a correction; contacts, which come last, have none.
+    pub most: Vec<f64>,
     /// Impulses of the last step.
     pub before: Vec<f64>,
     /// λ: the last step's before the solve, this step's after it.
@@ -334,6 +338,7 @@ impl Rows {
         self.bends.clear();
         self.drives.clear();
         self.closing.clear();
+        self.most.clear();
         self.before.clear();
         self.lambda.clear();
         self.label.clear();

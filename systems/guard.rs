@@ -132,7 +132,20 @@ fn first_bad(view: &BodyView, last: &BodyView, known: bool, settings: &Settings)
     if !(view.mass.is_finite() && view.mass > 0.0) {
         return Some(BadQuantity::Mass);
     }
-    (!is_inertia(view.inertia)).then_some(BadQuantity::Inertia)
+    if !is_inertia(view.inertia) {
+        return Some(BadQuantity::Inertia);
+    }
+    is_too_slender(view.inertia).then_some(BadQuantity::Slender)
+}
+
+/// Least principal moment as a share of the sum of all three: a rod a million times as long as it is thick has 6e-12. Turned
+/// into the world's axes, the tensor has round-off of 1e-15 of the largest, so that 1e-12 still has three true digits.
+const LEAST_MOMENT: f64 = 1e-12;
+
+/// Is a principal moment so small beside the others that round-off of these takes its place?
+fn is_too_slender(inertia: DMat3) -> bool {
+    let trace = inertia.x_axis.x + inertia.y_axis.y + inertia.z_axis.z;
+    !is_positive_definite(inertia - DMat3::from_diagonal(DVec3::splat(LEAST_MOMENT * trace)))
 }
 
 /// Is this tensor one that a body can have: symmetric, positive definite, and no principal moment larger than the

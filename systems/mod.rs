@@ -48,6 +48,7 @@ pub mod partition;
 pub mod project;
 pub mod queries;
 pub mod refine;
+pub mod repeated;
 pub mod rows;
 pub mod sleep;
 pub mod solve;
@@ -73,6 +74,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Gather, "wake", sleep::wake_islands)
         .stage(Gather, "gather", gather::gather_forces) // p of (4)
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
+        .stage(Graph, "repeated", repeated::meet_half_way) // before contacts, which may repeat each other
         .stage(Graph, "impacts", impacts::bounce_pairs)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4

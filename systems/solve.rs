@@ -34,8 +34,8 @@ pub fn tell_solves(step: &mut Step<'_>) {
     for island in &step.work.islands {
         let stats = &island.stats;
         squares += stats.residual * stats.residual;
-        report.residual_relative = report.residual_relative.max(stats.residual_relative);
-        report.residual_energy = report.residual_energy.max(stats.residual_energy);
+        report.residual_relative = report.residual_relative.max(stats.residual_relative.min(f64::MAX));
+        report.residual_energy = report.residual_energy.max(stats.residual_energy.min(f64::MAX));
         report.pivots += stats.pivots + stats.ipm_iterations;
         report.factorizations += stats.factorizations;
         report.inner_iterations += stats.inner_iterations;
@@ -51,9 +51,22 @@ pub fn tell_solves(step: &mut Step<'_>) {
         };
         if !stats.converged {
             report.converged = false;
-            let rows = island.rows.len() as u32;
-            report.trouble(Trouble::Unconverged { rows, residual: stats.residual_relative });
+            report.trouble(unsolved(island, &step.work.rows));
         }
     }
-    report.residual = report.residual.max(squares.sqrt());
+    report.residual = report.residual.max(squares.sqrt().min(f64::MAX));
+}
+
+/// What is to be said of an island whose solve did not arrive.
+fn unsolved(island: &Island, rows: &Rows) -> Trouble {
+    let (n, residual) = (island.rows.len() as u32, island.stats.residual_relative);
+    let blocks = island.blocks.iter().map(|&b| &rows.blocks[b as usize]);
+    let sizes = blocks.map(|block| {
+        let entries = block.entry as usize..(block.entry + block.rows * block.bodies) as usize;
+        (rows.jacobian[entries].iter().flatten().fold(0.0f64, |m, x| m.max(x.abs())), block.entity)
+    });
+    match sizes.reduce(|most, next| if next.0 > most.0 { next } else { most }) {
+        Some((size, entity)) if !residual.is_finite() => Trouble::OutOfRange { entity, rows: n, size },
+        _ => Trouble::Unconverged { rows: n, residual },
+    }
 }

@@ -179,6 +179,11 @@ fn answer<L: LinearSystem>(
     stats.factorizations = system.factorizations();
     stats.analysed = system.analysed();
     residual::judge_slack(&system, &solution.lambda, system.given_hi(), settings.tolerance, w, &mut stats);
+    if !stats.converged && stats.residual.is_finite() {
+        let scale = system.scale() + system.round_off(&solution.lambda) / settings.tolerance;
+        stats.residual_relative = stats.residual / scale;
+        stats.converged = stats.residual_relative <= settings.tolerance;
+    }
     stats
 }
 

@@ -151,6 +151,8 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         }
         memory.evaluated = false;
         memory.response.clear();
+        // That of the problem before, until this one is known to lack some.
+        memory.floor.clear();
         memory.inverse.resize(problem.bodies(), [0.0; 36]);
         memory.scratch.fit(problem);
         let mut system = RowSystem { problem, memory };
@@ -164,8 +166,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         if !std::mem::replace(complete, true) {
             mixed.tell_formed(self.problem, (diagonal, b));
         }
-        floor.clear();
-        if *lacks {
+        if *lacks && floor.is_empty() {
             let rows = self.problem.compliance.iter().zip(diagonal.iter());
             floor.extend(rows.map(|(&c, &a)| forming::missing_compliance(c, a)));
         }

@@ -13,6 +13,7 @@
 //! so the symbolic work lasts as long as the constraint graph does.
 
 mod assembly;
+mod crowds;
 mod focus;
 mod interface;
 mod plan;

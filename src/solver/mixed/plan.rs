@@ -1,5 +1,6 @@
 //! Where every number of a problem goes: made once per topology.
 
+use super::crowds::fold_crowds;
 use super::touching::Touching;
 use super::{InterfaceRows, MixedOptions};
 use crate::linalg::dissection;
@@ -80,7 +81,7 @@ pub struct Plan {
     /// Most rows of a group.
     pub most_rows: usize,
     bodies: usize,
-    /// Blocks as they are treated: `fold` is set where [`folds`] says so.
+    /// Blocks as they are treated: `fold` is set where [`folds`] says so, without regard to other blocks.
     blocks: Vec<RowBlock>,
     block_bodies: Vec<u32>,
     interface_blocks: Vec<RowBlock>,
@@ -111,7 +112,9 @@ impl Plan {
     ) -> (Self, Symbolic, Varying) {
         let mut graph = BlockGraph::default();
         let blocks: Vec<RowBlock> = problem.blocks.iter().map(|block| treated(problem, block)).collect();
-        let nodes = add_nodes(problem, &blocks, interface, &mut graph);
+        let mut folded = blocks.clone();
+        fold_crowds(problem, &mut folded);
+        let nodes = add_nodes(problem, &folded, interface, &mut graph);
         let order = dissection::order(&graph, options.ordering, work);
         let layout = match options.ordering {
             OrderingKind::MinDegree => Layout::Sequence,
@@ -129,7 +132,7 @@ impl Plan {
         plan.touching = Touching::new(problem);
         let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
         plan.place_couplings(problem, interface, &nodes, &symbolic);
-        let (mut groups, places) = plan.place_groups(problem, &symbolic);
+        let (mut groups, places) = plan.place_groups(problem, &folded, &symbolic);
         plan.row_end = ends(&plan.row_front);
         let numbers = problem.jacobian.len();
         let varying = Varying::new(&symbolic, &mut rows, &mut groups, places, problem.rows(), numbers);
@@ -211,9 +214,14 @@ impl Plan {
         self.couplings = Lists::build(symbolic.fronts.len(), couplings);
     }
 
-    fn place_groups(&mut self, problem: &RowProblem, symbolic: &Symbolic) -> (Vec<(u32, Group)>, Vec<Place>) {
+    fn place_groups(
+        &mut self,
+        problem: &RowProblem,
+        blocks: &[RowBlock],
+        symbolic: &Symbolic,
+    ) -> (Vec<(u32, Group)>, Vec<Place>) {
         let (mut groups, mut places) = (Vec::new(), Vec::new());
-        for mut group in fold_groups(problem, &self.blocks) {
+        for mut group in fold_groups(problem, blocks) {
             let bodies = &problem.block_bodies[group.body as usize..][..group.bodies as usize];
             let Some(first) = bodies.iter().copied().reduce(|a, b| if symbolic.before(a, b) { a } else { b })
             else {
