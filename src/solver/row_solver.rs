@@ -181,8 +181,9 @@ fn answer<L: LinearSystem>(
     residual::judge_slack(&system, &solution.lambda, system.given_hi(), settings.tolerance, w, &mut stats);
     if !stats.converged && stats.residual.is_finite() {
         let scale = system.scale() + system.round_off(&solution.lambda) / settings.tolerance;
-        stats.residual_relative = stats.residual / scale;
-        stats.converged = stats.residual_relative <= settings.tolerance;
+        if stats.residual <= settings.tolerance * scale {
+            (stats.residual_relative, stats.converged) = (stats.residual / scale, true);
+        }
     }
     stats
 }
