@@ -1,6 +1,7 @@
 //! A fixed clock for game loops, and poses between two steps.
 
 use crate::components::{Position, PreviousPose, Rotation};
+use crate::math;
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
@@ -78,7 +79,7 @@ pub fn interpolated_pose(world: &World, body: Entity, alpha: f64) -> Option<(DVe
     let mut query = world.query_one::<(&Position, &Rotation, Option<&PreviousPose>)>(body);
     let (x, q, previous) = query.get().ok()?;
     Some(match previous {
-        Some(p) => (p.position.lerp(x.0, alpha), p.rotation.slerp(q.0, alpha)),
+        Some(p) => (p.position.lerp(x.0, alpha), math::slerp(p.rotation, q.0, alpha)),
         None => (x.0, q.0),
     })
 }

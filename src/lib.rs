@@ -14,10 +14,11 @@
 //! | [`constraint`] | the door: [`constraint::Constraint`] writes rows; one file per joint |
 //! | [`geometry`] | shapes, mass properties, collision (the only place that knows parry) |
 //! | [`solver`] | the mixed linear complementarity problem of a step and its solvers: slices and indices |
+//! | [`math`] | sines and their like, the same bits everywhere |
 //! | [`linalg`] | orderings, factorizations, kernels |
 //! | [`graph`] | islands and partitions: indices in, indices out |
 //! | [`schedule`] | stages, pipeline, timings: mechanism only |
-//! | [`settings`], [`report`], [`snapshot`], [`clock`], [`impulse`], [`testing`] | what their names say |
+//! | [`settings`], [`report`], [`snapshot`], [`clock`], [`stopwatch`], [`impulse`], [`testing`] | what their names say |
 //!
 //! # Who may know whom
 //!
@@ -43,6 +44,7 @@ pub mod geometry;
 pub mod graph;
 pub mod impulse;
 pub mod linalg;
+pub mod math;
 pub mod partition;
 pub mod physics;
 pub mod replay;
@@ -53,6 +55,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod solid;
 pub mod solver;
+pub mod stopwatch;
 #[path = "../systems/mod.rs"]
 pub mod systems;
 pub mod team;

@@ -7,10 +7,11 @@ use crate::report::StepReport;
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
 use crate::snapshot::Keeper;
+use crate::stopwatch::Stopwatch;
+use crate::systems::parallel::on_this_thread;
 use crate::systems::{self, rows};
 use crate::work::Work;
 use hecs::{Entity, World};
-use std::time::Instant;
 
 /// A physics stage. Make one, add what your game needs, and call [`Physics::step`] on your world.
 pub struct Physics {
@@ -19,8 +20,20 @@ pub struct Physics {
     pipeline: Pipeline,
     pub(crate) work: Work,
     report: StepReport,
-    pool: Option<rayon::ThreadPool>,
+    threads: Threads,
     base_forces: Vec<(Entity, Force, Torque)>,
+}
+
+/// Whose threads work on a step.
+#[derive(Default)]
+enum Threads {
+    /// Those of the global rayon pool.
+    #[default]
+    Shared,
+    /// Only the one that asks for the step.
+    Alone,
+    /// A pool of its own.
+    Own(rayon::ThreadPool),
 }
 
 impl Default for Physics {
@@ -37,7 +50,7 @@ impl Physics {
             pipeline: systems::step_pipeline(),
             work: Work::default(),
             report: StepReport::default(),
-            pool: None,
+            threads: Threads::Shared,
             base_forces: Vec::new(),
         };
         systems::add_built_in_constraints(&mut physics);
@@ -57,16 +70,17 @@ impl Physics {
     /// If `dt` is not a positive finite number of seconds.
     pub fn step(&mut self, world: &mut World, dt: f64) -> &StepReport {
         assert!(dt.is_finite() && dt > 0.0, "dt is {dt}; a step needs a positive finite number of seconds");
-        let start = Instant::now();
-        match self.pool.take() {
-            Some(pool) => {
-                pool.install(|| self.run(world, dt));
-                self.pool = Some(pool);
-            }
+        let start = Stopwatch::start();
+        let threads = std::mem::take(&mut self.threads);
+        let mut run = || on_this_thread(matches!(threads, Threads::Alone), || self.run(world, dt));
+        match &threads {
+            Threads::Alone => run(),
+            Threads::Own(pool) => pool.install(run),
             // From outside, every parallel region would have to wake the pool and wait for it; from within, threads take what
             // there is. So the whole step goes there at once.
-            None => drop(rayon::join(|| self.run(world, dt), || ())),
+            Threads::Shared => drop(rayon::join(run, || ())),
         }
+        self.threads = threads;
         self.report.step_ms = 1e3 * start.elapsed().as_secs_f64();
         self.report.solve_ms = self.pipeline.last_step_within(Stage::Factor, Stage::IndexSets);
         &self.report
@@ -181,14 +195,15 @@ impl Physics {
         self.work.keepers.push(Keeper::of::<T, N>());
     }
 
-    /// Runs steps on `n` threads of its own; results do not depend on `n`. Without this call the global rayon pool
-    /// is used.
-    ///
-    /// # Panics
-    /// If the threads cannot be started.
+    /// Runs steps on `n` threads of its own; results do not depend on `n`. One thread is the one that calls [`Physics::step`]:
+    /// it does everything itself, and none is started. So it is where the operating system has no threads to give.
+    /// Without this call the global rayon pool is used.
     pub fn set_threads(&mut self, n: usize) {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n.max(1)).build();
-        self.pool = Some(pool.expect("the operating system lets us start threads"));
+        let pool = (n > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(n).build());
+        self.threads = match pool {
+            Some(Ok(pool)) => Threads::Own(pool),
+            _ => Threads::Alone,
+        };
     }
 
     /// What happened in the last step, in a stable order.

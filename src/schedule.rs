@@ -6,9 +6,10 @@
 
 use crate::report::StepReport;
 use crate::settings::Settings;
+use crate::stopwatch::Stopwatch;
 use crate::work::Work;
 use hecs::World;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The stages of a step, in order. *Forces* and *Rows* are made for users' systems; any other is open to them too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,7 +177,7 @@ impl Pipeline {
                 Node::System { name, run, run_if, timing, .. } => {
                     if run_if.as_mut().is_none_or(|condition| condition(step)) {
                         let _span = tracing::info_span!("system", name = name.as_str()).entered();
-                        let start = Instant::now();
+                        let start = Stopwatch::start();
                         run(step);
                         timing.add(start.elapsed());
                     }

@@ -1,6 +1,7 @@
 //! Every tunable, with unit, default and nominal range.
 
 use crate::solver::Method;
+use crate::solver::mixed::{Kernels, MixedOptions};
 use glam::DVec3;
 
 /// How bodies are grouped for the solver.
@@ -80,7 +81,7 @@ pub struct Settings {
     pub interface_solver: Option<Method>,
     /// Do solves start from the last step's impulses and index sets? Default yes.
     pub warm_start: bool,
-    /// Forces the plain kernels, so that results have the same bits on every machine. Default no.
+    /// Forces the plain kernels, so that results have the same bits on every platform. Default no.
     pub plain_kernels: bool,
     /// Coupling iterations before the loop gives up. Default 10 (000 Table 1).
     pub max_coupling_iterations: u32,
@@ -165,6 +166,14 @@ pub struct Settings {
     pub max_speed: f64,
     /// Positions beyond this (m) count as absurd and are quarantined. Default 1e9.
     pub max_position: f64,
+}
+
+impl Settings {
+    /// Choices of every factorization of a step: the one place that makes them.
+    pub fn solver_options(&self) -> MixedOptions {
+        let kernels = if self.plain_kernels { Kernels::Plain } else { Kernels::Auto };
+        MixedOptions { kernels, ..MixedOptions::default() }
+    }
 }
 
 impl Default for Settings {

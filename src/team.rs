@@ -11,9 +11,10 @@
 // Items and a closure are lent to other threads for the time of a call. No safe way of sharing them knows that the call waits.
 #![allow(unsafe_code)]
 
+use crate::stopwatch::Stopwatch;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Looks between which a waiting thread does not ask whether somebody else needs its core: some tens of microseconds, the longest
 /// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
@@ -111,7 +112,7 @@ impl Team {
                 continue;
             }
             wait(&mut looks);
-            if looks == 0 && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if looks == 0 && since.get_or_insert_with(Stopwatch::start).elapsed() > PATIENCE {
                 match idle {
                     Idle::Leaves => return,
                     // Most looks are skipped: this one comes right after it wakes.

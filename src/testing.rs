@@ -6,6 +6,7 @@ pub use state_hash::state_hash;
 
 use crate::components::RowImpulses;
 use crate::constraint::{BodyView, Constraint, Row, RowWriter, Softness};
+use crate::math;
 use glam::{DMat3, DQuat, DVec3};
 use thiserror::Error;
 
@@ -153,7 +154,7 @@ fn check_row<const N: usize>(
     const STEP: f64 = 1e-4;
     const TOLERANCE: f64 = 1e-7;
     let size: f64 = row.jacobian.iter().flat_map(|t| t.to_array()).map(f64::abs).fold(0.0, f64::max);
-    let scale = 1.0 + size * size + size.powi(5);
+    let scale = 1.0 + size * size + (size * size) * (size * size) * size;
     for body in 0..N {
         for component in 0..6 {
             let at = |s: f64| violation_moved(constraint, bodies, row.key, body, component, s * STEP);
@@ -211,7 +212,7 @@ fn violation_moved<const N: usize>(
     if component < 3 {
         moved[body].position += axis * by;
     } else {
-        moved[body].rotation = (DQuat::from_scaled_axis(axis * by) * moved[body].rotation).normalize();
+        moved[body].rotation = (math::rotation(axis, by) * moved[body].rotation).normalize();
     }
     rows_of(constraint, &moved).iter().find(|r| r.key == key).map(|r| r.violation)
 }

@@ -5,6 +5,7 @@ use crate::constraint::BodyView;
 use crate::coupling::flat::Substructured;
 use crate::coupling::nested::Nested;
 use crate::graph::{BodyGraph, Grouping};
+use crate::solver::mixed::MixedOptions;
 use crate::solver::row_solver::Solver;
 use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
 use crate::systems::parallel::Crew;
@@ -452,5 +453,16 @@ impl Island {
         self.blocks.clear();
         self.rows.clear();
         self.stale = true;
+    }
+
+    /// Choices of all its factorizations, whichever solves it in the end; the nested scheme takes them with the next load.
+    pub fn set_options(&mut self, options: MixedOptions) {
+        self.solver.set_options(options);
+        self.projection.solver.set_options(options);
+        match self.cut.scheme {
+            Scheme::Whole => {}
+            Scheme::Flat => self.cut.flat.get_or_insert_default().set_options(options),
+            Scheme::Nested => self.cut.nested.get_or_insert_default().set_options(options),
+        }
     }
 }

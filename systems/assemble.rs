@@ -1,6 +1,7 @@
 //! Rows and masses become one problem per island (000 eqs. 4, 8).
 
 use super::gather::world_inertia;
+use super::parallel::for_each;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::solver::RowBlock;
@@ -23,8 +24,11 @@ pub fn assemble_stale(step: &mut Step<'_>) {
     let h2 = step.dt * step.dt;
     let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
     let dt = step.dt;
-    let stale = work.islands.par_iter_mut().filter(|i| i.stale);
-    stale.for_each(|island| assemble(island, bodies, rows, local, share, dt, warm));
+    for_each(work.islands.par_iter_mut(), |island| {
+        if island.stale {
+            assemble(island, bodies, rows, local, share, dt, warm);
+        }
+    });
 }
 
 fn assemble(

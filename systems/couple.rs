@@ -2,15 +2,14 @@
 //! are done in its first pass; the others go round until their index sets repeat.
 
 use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
-use super::parallel::Parallel;
+use super::parallel::{Parallel, for_each};
 use super::solve::bring_back;
 use crate::coupling::cut::Seam;
 use crate::coupling::schur::CouplingSettings;
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::solver::mixed::{Kernels, MixedOptions};
 use crate::solver::{Method, RowKind, SolveStats};
-use crate::work::{FlatSolver, Island, Rows, Scheme, Work};
+use crate::work::{Island, Rows, Scheme, Work};
 use rayon::prelude::*;
 
 /// What is worked on at once: cut islands and large ones one after another, each on all threads; the others side by side.
@@ -26,11 +25,6 @@ pub fn coupling_settings(settings: &Settings) -> CouplingSettings {
         max_iterations: settings.max_coupling_iterations.max(1),
         as_published: settings.coupling_as_published,
     }
-}
-
-fn options(settings: &Settings) -> MixedOptions {
-    let kernels = if settings.plain_kernels { Kernels::Plain } else { Kernels::Auto };
-    MixedOptions { kernels, ..MixedOptions::default() }
 }
 
 /// Threads that share a solve at most: beyond that interfaces grow faster than parts shrink.
@@ -67,11 +61,12 @@ pub fn load_partitions(step: &mut Step<'_>) {
         (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
         cut.friction_passes = settings.friction_passes;
         island.stats = SolveStats::default();
+        island.set_options(settings.solver_options());
+        let cut = &mut island.cut;
         match cut.scheme {
             Scheme::Whole => {}
             Scheme::Flat => {
-                let flat = cut.flat.get_or_insert_with(|| Box::new(FlatSolver::new(settings.method)));
-                flat.set_options(options(settings));
+                let flat = cut.flat.get_or_insert_default();
                 flat.set_method(settings.method);
                 flat.linear_mut().set_grouping(&cut.grouping, Seam::Bodies);
             }
@@ -82,7 +77,6 @@ pub fn load_partitions(step: &mut Step<'_>) {
 
 fn load_nested(island: &mut Island, settings: &Settings) {
     let nested = island.cut.nested.get_or_insert_default();
-    nested.set_options(options(settings));
     nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
     nested.load(
         &island.problem,
@@ -135,7 +129,7 @@ pub fn solve_partitions(step: &mut Step<'_>) {
         solve_at_once(island, rows, settings);
     }
     let mut whole: Vec<&mut Island> = work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
-    whole.par_iter_mut().for_each(|island| solve_at_once(island, rows, settings));
+    for_each(whole.par_iter_mut(), |island| solve_at_once(island, rows, settings));
 }
 
 /// Relative residual at which normal impulses are good enough to bound friction by them: a ten-thousandth of a body's weight
@@ -247,7 +241,11 @@ pub fn finish_solves(step: &mut Step<'_>) {
         island.friction_shift = friction_shift(island, r);
     };
     open.iter_mut().filter(|i| is_shared(i)).for_each(|i| finish(i));
-    open.par_iter_mut().filter(|i| !is_shared(i)).for_each(|i| finish(i));
+    for_each(open.par_iter_mut(), |i| {
+        if !is_shared(i) {
+            finish(i);
+        }
+    });
     for island in open {
         bring_back(island, bodies, rows);
     }
@@ -262,7 +260,6 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
         flat.set_method(settings.method);
         return stats;
     }
-    solver.set_options(options(settings));
     solver.set_method(Method::Bpp);
     solver.solve(problem, solution)
 }
@@ -282,7 +279,6 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }
-    solver.set_options(options(settings));
     solver.set_method(match settings.method {
         // What is too small to be cut is solved as the partitions would be.
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,

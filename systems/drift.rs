@@ -12,6 +12,7 @@ use super::collide::{stop_flight, sweep_flight};
 use super::gather::world_inertia;
 use super::gyro;
 use super::integrate::{scatter_bodies, turned};
+use super::parallel::for_each;
 use crate::components::BodyKind;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
@@ -37,7 +38,8 @@ pub fn drift_to_middle(step: &mut Step<'_>) {
 pub fn fly_all(step: &mut Step<'_>) {
     let half = 0.5 * step.dt;
     let Bodies { view, quarantined, asleep, .. } = &mut step.work.bodies;
-    view.par_chunks_mut(CHUNK).zip(quarantined.par_chunks(CHUNK).zip(asleep.par_chunks(CHUNK))).for_each(
+    for_each(
+        view.par_chunks_mut(CHUNK).zip(quarantined.par_chunks(CHUNK).zip(asleep.par_chunks(CHUNK))),
         |(view, (quarantined, asleep))| {
             for i in (0..view.len()).filter(|&i| !quarantined[i] && !asleep[i]) {
                 fly(&mut view[i], half);

@@ -16,6 +16,7 @@ use super::assemble::{mass_block, times};
 use super::couple::solve_once;
 use super::energy;
 use super::newton::load_rows;
+use super::parallel::for_each;
 use super::solve::bring_back;
 use crate::schedule::Step;
 use crate::solver::RowKind;
@@ -68,7 +69,10 @@ pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bo
     }
     for closing in [true, false] {
         let (b, r) = (&*bodies, &*rows);
-        islands.par_iter_mut().filter(|i| i.lost).for_each(|island| {
+        for_each(islands.par_iter_mut(), |island| {
+            if !island.lost {
+                return;
+            }
             load_rows(island, b, r, |_| true);
             load_masses(island, b, lost_bodies, dt);
             load_bound(island, r, &before.lambda, dt);

@@ -2,6 +2,7 @@
 
 use super::drift::fly_all;
 use super::gather::world_inertia;
+use super::parallel::for_each;
 use crate::components::*;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
@@ -29,17 +30,18 @@ pub fn integrate_bodies(step: &mut Step<'_>) {
         return;
     }
     let Bodies { view, velocity, angular_momentum, quarantined, asleep, .. } = &mut step.work.bodies;
-    view.par_chunks_mut(CHUNK)
-        .zip(velocity.par_chunks(CHUNK))
-        .zip(angular_momentum.par_chunks(CHUNK))
-        .zip(quarantined.par_chunks(CHUNK).zip(asleep.par_chunks(CHUNK)))
-        .for_each(|(((view, velocity), momentum), (quarantined, asleep))| {
+    let moving = view.par_chunks_mut(CHUNK).zip(velocity.par_chunks(CHUNK));
+    let still = quarantined.par_chunks(CHUNK).zip(asleep.par_chunks(CHUNK));
+    for_each(
+        moving.zip(angular_momentum.par_chunks(CHUNK)).zip(still),
+        |(((view, velocity), momentum), (quarantined, asleep))| {
             for i in 0..view.len() {
                 if !quarantined[i] && !asleep[i] && view[i].kind != BodyKind::Fixed {
                     advance(&mut view[i], velocity[i], momentum[i], dt);
                 }
             }
-        });
+        },
+    );
 }
 
 /// x⁺ = x + h v⁺, q⁺ = q + h T v⁺ renormalised (6).

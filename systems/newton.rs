@@ -27,6 +27,7 @@ use super::drift::fly;
 use super::energy;
 use super::hold::{Before, hold_lost_islands};
 use super::integrate::store_impulses;
+use super::parallel::for_each;
 use super::refine::with_new_velocity;
 use super::rows::find;
 use super::solve::bring_back;
@@ -97,7 +98,7 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (dt, bodies, rows) = (step.dt, &work.bodies, &work.rows);
     let wanted = step.settings.newton > 0 && step.settings.integrator == Integrator::Midpoint;
-    work.islands.par_iter_mut().for_each(|i| {
+    for_each(work.islands.par_iter_mut(), |i| {
         i.followed = i.surprised;
         i.surprised = wanted && is_surprised(i, bodies, rows, dt);
     });
@@ -195,7 +196,11 @@ fn bend(block: &ConstraintBlock, bodies: &Bodies, rows: &Rows) -> f64 {
     for k in 1..slots.len() {
         let between = turning(k) - turning(k - 1);
         for body in [k - 1, k].into_iter().filter(|&b| bodies.is_dynamic(slots[b])) {
-            let moved = angular_parts(block, body, rows).map(|w| w.dot(between).powi(2)).sum::<f64>().sqrt();
+            let moved = angular_parts(block, body, rows)
+                .map(|w| w.dot(between))
+                .map(|turn| turn * turn)
+                .sum::<f64>()
+                .sqrt();
             most = most.max(moved / arm(block, body, rows).max(1e-9));
         }
     }
@@ -344,7 +349,10 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
     let (dt, settings) = (step.dt, step.settings);
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     let (b, r) = (&*bodies, &*rows);
-    islands.par_iter_mut().filter(|i| i.surprised).for_each(|island| {
+    for_each(islands.par_iter_mut(), |island| {
+        if !island.surprised {
+            return;
+        }
         load_masses(island, b, &memory.stiffness, dt);
         load_rows(island, b, r, |i| r.closing[i] != Closing::Spring);
         load_torques(island, b, dt);

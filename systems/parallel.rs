@@ -2,9 +2,46 @@
 
 use crate::coupling::executor::Executor;
 use crate::team::{Idle, Team};
+use rayon::iter::plumbing::{Producer, ProducerCallback};
 use rayon::prelude::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+
+thread_local! {
+    /// Does this thread do its step alone?
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does some work on the calling thread, all its regions too if `alone`: no pool is asked, and none is started.
+pub fn on_this_thread<R>(alone: bool, work: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, even if the work panicked.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(alone));
+    work()
+}
+
+/// Does `f` to all items: on the pool the step runs in, or in order where the calling thread is alone.
+pub fn for_each<I: IndexedParallelIterator>(items: I, f: impl Fn(I::Item) + Sync + Send) {
+    match ALONE.get() {
+        true => items.with_producer(InOrder(f)),
+        false => items.for_each(f),
+    }
+}
+
+/// What to do with each item, one after another.
+struct InOrder<F>(F);
+
+impl<T, F: Fn(T)> ProducerCallback<T> for InOrder<F> {
+    type Output = ();
+    fn callback<P: Producer<Item = T>>(self, items: P) {
+        items.into_iter().for_each(self.0);
+    }
+}
 
 /// Runs items on the rayon pool the step runs in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,7 +49,7 @@ pub struct Parallel;
 
 impl Executor for Parallel {
     fn for_each<T: Send>(&self, items: &mut [T], f: impl Fn(usize, &mut T) + Sync + Send) {
-        items.par_iter_mut().enumerate().for_each(|(k, item)| f(k, item));
+        for_each(items.par_iter_mut().enumerate(), |(k, item)| f(k, item));
     }
 }
 
@@ -54,6 +91,10 @@ impl Crew {
     }
 
     fn lead<R: Send>(&self, threads: usize, idle: Idle, work: impl FnOnce() -> R + Send) -> R {
+        // Asking how many threads there are would start them.
+        if threads < 2 || ALONE.get() {
+            return work();
+        }
         let threads = threads.min(rayon::current_num_threads());
         let helped = LED.with_borrow(|led| led.as_ref().is_some_and(|team| team.has_helpers()));
         if threads < 2 || helped {

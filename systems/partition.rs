@@ -1,5 +1,6 @@
 //! Islands are cut into partitions (000 §6), which are entities.
 
+use super::parallel::for_each;
 use crate::components::*;
 use crate::coupling::cost;
 use crate::coupling::cut::GLUE;
@@ -30,7 +31,7 @@ pub fn cut_islands(work: &mut Work, settings: &Settings) {
     let choose = |island: &mut Island| choose(island, settings, bodies, rows, (hints, pins), local);
     // Waking threads costs more than a look at small islands.
     match islands.iter().any(|island| island.bodies.len() >= cost::FEWEST) {
-        true => islands.par_iter_mut().for_each(choose),
+        true => for_each(islands.par_iter_mut(), choose),
         false => islands.iter_mut().for_each(choose),
     }
 }

@@ -5,6 +5,7 @@
 //! holds the island together; velocities are not touched.
 
 use super::integrate::turned;
+use super::parallel::for_each;
 use super::rows::find;
 use crate::schedule::Step;
 use crate::solver::{RowBlock, RowKind};
@@ -35,7 +36,7 @@ pub fn close_joints(step: &mut Step<'_>) {
         let work = &mut *step.work;
         if open {
             let (bodies, rows, local) = (&work.bodies, &work.rows, work.local.as_slice());
-            work.islands.par_iter_mut().for_each(|island| project(island, bodies, rows, &openings, local));
+            for_each(work.islands.par_iter_mut(), |island| project(island, bodies, rows, &openings, local));
             for island in &work.islands {
                 displace(&mut work.bodies, island);
             }

@@ -7,6 +7,7 @@
 use super::again::solve_again;
 use super::couple::{Solved, bound_friction};
 use super::drift::fly;
+use super::parallel::for_each;
 use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::unresolved;
@@ -28,7 +29,10 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
     let Curve { shift, open } = &curve;
     let work = &mut *step.work;
     let (dt, settings, rows) = (step.dt, step.settings, &work.rows);
-    work.islands.par_iter_mut().filter(|i| i.bends).for_each(|island| {
+    for_each(work.islands.par_iter_mut(), |island| {
+        if !island.bends {
+            return;
+        }
         let bends = island.rows.iter().any(|&i| open[i as usize] > settings.refine_tolerance);
         if !bends {
             return bound_friction(island, rows, settings, Solved::Roughly);
@@ -70,7 +74,10 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.refine_tolerance);
         let again =
             |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
-        work.islands.par_iter_mut().filter(|i| again(i)).for_each(|island| {
+        for_each(work.islands.par_iter_mut(), |island| {
+            if !again(island) {
+                return;
+            }
             bend(island, shift, 1.0 / dt);
             let before = (island.solution.clone(), island.stats, energy(island));
             solve_again(island, settings);

@@ -65,6 +65,80 @@ fn knowledge_flows_one_way() {
     assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
 }
 
+/// Functions whose last bits are the platform's, or the compiler's; `turnbuckle::math` has them.
+const OF_THE_PLATFORM: &[&str] = &[
+    "sin",
+    "cos",
+    "tan",
+    "sin_cos",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "exp",
+    "exp2",
+    "exp_m1",
+    "ln",
+    "ln_1p",
+    "log",
+    "log2",
+    "log10",
+    "powf",
+    "powi",
+    "cbrt",
+    "hypot",
+    // glam's, made of these.
+    "angle_between",
+    "from_axis_angle",
+    "from_scaled_axis",
+    "to_scaled_axis",
+    "to_axis_angle",
+    "from_rotation_x",
+    "from_rotation_y",
+    "from_rotation_z",
+    "from_euler",
+    "to_euler",
+    "slerp",
+];
+
+/// Places where they may stand: what is shown, and never goes back into a step.
+const SHOWN: &[&str] = &["src/cli", "src/replay", "src/math.rs"];
+
+#[test]
+fn only_one_module_knows_functions_of_the_platform() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut broken = Vec::new();
+    for file in ["src", "systems"].iter().flat_map(|place| sources(&root.join(place))) {
+        let name = file.strip_prefix(root).expect("below the root").display().to_string();
+        if SHOWN.iter().any(|place| name.starts_with(place)) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source file can be read");
+        // Unit tests stand last and may compare with the platform.
+        let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+        for (number, line) in product.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            let calls = |word: &str| [format!(".{word}("), format!("f64::{word}"), format!("Quat::{word}")];
+            let is_call = |call: &String| {
+                let next = |at: usize| code[at + call.len()..].chars().next();
+                code.match_indices(call.as_str()).any(|(at, _)| {
+                    call.ends_with('(') || !next(at).is_some_and(|c| c.is_alphanumeric() || c == '_')
+                })
+            };
+            if let Some(word) = OF_THE_PLATFORM.iter().find(|word| calls(word).iter().any(is_call)) {
+                broken.push(format!(
+                    "{name}:{}: `{word}` differs between platforms: use crate::math",
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+}
+
 /// Does a line of code (not of comment) use this path?
 fn mentions(line: &str, word: &str) -> bool {
     let code = line.split("//").next().unwrap_or("");

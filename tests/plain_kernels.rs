@@ -39,3 +39,34 @@ fn plain_runs_follow_the_others_and_repeat_their_bits() {
         assert!(off < 1e-7, "{name}: {off:.1e} m");
     }
 }
+
+#[test]
+fn one_thread_is_the_one_that_asks_for_the_step() {
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Mutex};
+    use std::thread::{ThreadId, current};
+    // Contacts, islands side by side, an island in partitions: whatever is done in parallel elsewhere.
+    for name in ["rock_pile", "net_load"] {
+        let path = format!("{}/scenes/{name}.ron", env!("CARGO_MANIFEST_DIR"));
+        let mut scene = scene::load_with(path, &LoadOptions::default()).unwrap();
+        let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let note = |seen: &Mutex<BTreeSet<String>>| {
+            let id: ThreadId = current().id();
+            seen.lock().unwrap().insert(format!("{id:?}"));
+        };
+        scene.physics.set_threads(1);
+        let filter = seen.clone();
+        scene.physics.set_contact_filter(move |_, _| {
+            note(&filter);
+            true
+        });
+        let system = seen.clone();
+        scene.physics.add_system(turnbuckle::Stage::Forces, "where am I", move |_| note(&system));
+        let dt = scene.dt();
+        for _ in 0..5 {
+            scene.physics.step(&mut scene.world, dt);
+        }
+        let caller: ThreadId = current().id();
+        assert_eq!(*seen.lock().unwrap(), BTreeSet::from([format!("{caller:?}")]), "{name}");
+    }
+}

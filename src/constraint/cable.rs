@@ -30,12 +30,12 @@ impl Rod {
 
     /// EI / length (N·m/rad), I = π r⁴ / 4.
     pub fn bending_stiffness(&self) -> f64 {
-        self.youngs_modulus * PI * self.radius.powi(4) / 4.0 / self.length
+        self.youngs_modulus * self.area() * self.radius * self.radius / 4.0 / self.length
     }
 
     /// GJ / length (N·m/rad), J = π r⁴ / 2.
     pub fn torsion_stiffness(&self) -> f64 {
-        self.shear_modulus * PI * self.radius.powi(4) / 2.0 / self.length
+        self.shear_modulus * self.area() * self.radius * self.radius / 2.0 / self.length
     }
 
     /// EA / length (N/m).

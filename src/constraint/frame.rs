@@ -6,6 +6,7 @@
 
 use super::{BodyView, Twist};
 use crate::components::RigidBody;
+use crate::math;
 use glam::{DMat3, DQuat, DVec3};
 
 /// Position of a centre of mass and orientation, in the world.
@@ -211,7 +212,7 @@ impl Placed {
     pub fn perpendicular(&self, u: DVec3, w: DVec3) -> Coordinate {
         let cross = w.cross(u);
         let sine = cross.length();
-        relative_angular(u.dot(w).atan2(sine), cross / sine.max(1e-6))
+        relative_angular(math::atan2(u.dot(w), sine), cross / sine.max(1e-6))
     }
 
     /// The angle of direction u of the second body in the plane spanned by p and q of the first
@@ -219,7 +220,7 @@ impl Placed {
     pub fn angle(&self, u: DVec3, p: DVec3, q: DVec3) -> Coordinate {
         let (c, s) = (u.dot(p), u.dot(q));
         let square = (c * c + s * s).max(1e-12);
-        relative_angular(s.atan2(c), (u.cross(q) * c - u.cross(p) * s) / square)
+        relative_angular(math::atan2(s, c), (u.cross(q) * c - u.cross(p) * s) / square)
     }
 
     /// The angle about the common x axis.
@@ -232,7 +233,7 @@ impl Placed {
         let cross = self.axes_a.x_axis.cross(self.axes_b.x_axis);
         let sine = cross.length();
         let axis = if sine > 1e-12 { cross / sine } else { self.axes_a.y_axis };
-        relative_angular(sine.atan2(self.axes_a.x_axis.dot(self.axes_b.x_axis)), axis)
+        relative_angular(math::atan2(sine, self.axes_a.x_axis.dot(self.axes_b.x_axis)), axis)
     }
 
     /// Component i of twice the vector part of the relative quaternion: the small-angle rotation vector,
@@ -263,14 +264,14 @@ impl Placed {
 }
 
 fn rotation_vector_coordinate(error: DQuat, rotation_a: DQuat, i: usize) -> Coordinate {
-    let theta = error.to_scaled_axis();
+    let theta = math::rotation_vector(error);
     let angle2 = theta.length_squared();
     // (1 − (θ/2) cot(θ/2)) / θ², with its series where the quotient loses digits.
     let k = if angle2 < 1e-4 {
         1.0 / 12.0 + angle2 / 720.0
     } else {
         let half = 0.5 * angle2.sqrt();
-        (1.0 - half / half.tan()) / angle2
+        (1.0 - half / math::tan(half)) / angle2
     };
     // Row i of J_l⁻¹ = I − ½[θ]× + k [θ]×²; transposed onto e_i the signs of the odd term flip.
     let e = DVec3::AXES[i];

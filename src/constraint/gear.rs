@@ -5,6 +5,7 @@
 
 use super::frame::{Frame, wrap_angle};
 use super::{BodyView, Constraint, Row, RowWriter, Twist};
+use crate::math;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -26,7 +27,7 @@ impl GearWheel {
         let (p, q) = (on_carrier * DVec3::Y, on_carrier * DVec3::Z);
         let u = wheel.rotation * (self.frame.rotation * DVec3::Y);
         let (c, s) = (u.dot(p), u.dot(q));
-        (s.atan2(c), (u.cross(q) * c - u.cross(p) * s) / (c * c + s * s).max(1e-12))
+        (math::atan2(s, c), (u.cross(q) * c - u.cross(p) * s) / (c * c + s * s).max(1e-12))
     }
 }
 

@@ -11,6 +11,7 @@
 use super::frame::wrap_angle;
 use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist};
 use crate::components::RowImpulses;
+use crate::math;
 use crate::solver::{Label, RowKind};
 use glam::DVec3;
 use hecs::Entity;
@@ -131,7 +132,7 @@ fn drum_angle(drum: &BodyView, axis: DVec3) -> (f64, DVec3) {
     let (v, w) = (drum.rotation.xyz(), drum.rotation.w);
     let s = v.dot(axis);
     let square = (w * w + s * s).max(1e-12);
-    (2.0 * s.atan2(w), ((axis * w + v.cross(axis)) * w + v * s) / square)
+    (2.0 * math::atan2(s, w), ((axis * w + v.cross(axis)) * w + v * s) / square)
 }
 
 impl<const N: usize> Constraint<N> for PulleyRope<N> {
@@ -174,9 +175,9 @@ impl<const N: usize> Constraint<N> for PulleyRope<N> {
         let dt = out.dt();
         let tensions = self.last_tensions(|key| out.last_impulse(key), dt);
         for i in 1..N.saturating_sub(1) {
-            let wrap = n[i - 1].angle_between(n[i]);
+            let wrap = math::angle_between(n[i - 1], n[i]);
             let mean = 0.5 * (tensions[i - 1] + tensions[i]);
-            let limit = 2.0 * mean * (0.5 * self.points[i].friction * wrap).tanh();
+            let limit = 2.0 * mean * math::tanh(0.5 * self.points[i].friction * wrap);
             if self.points[i].friction > 0.0 {
                 let mut jacobian = gather(&|k| if k >= i { 0.5 } else { -0.5 });
                 jacobian[0].angular -= turn * 0.5;

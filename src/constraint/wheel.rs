@@ -4,6 +4,7 @@ use super::anchored::push_coordinate;
 use super::axis::{Axis, Limits, Motor};
 use super::frame::{Coordinate, Frames, Placed};
 use super::{BodyView, Constraint, Row, RowWriter, Softness};
+use crate::math;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -57,7 +58,7 @@ impl Wheel {
 
     /// Where the axle is to point: turned about z of the chassis' frame.
     pub(crate) fn axle(&self, placed: &Placed) -> DVec3 {
-        let (sin, cos) = self.steering.sin_cos();
+        let (sin, cos) = math::sin_cos(self.steering);
         placed.axes_a.x_axis * cos + placed.axes_a.y_axis * sin
     }
 }

@@ -6,6 +6,7 @@
 use super::executor::Executor;
 use super::interface::InterfaceProblem;
 use super::schur::Seat;
+use crate::linalg::Kernels;
 use crate::partition::Partition;
 use crate::partition::rigid::RigidPartition;
 use crate::solver::auto::{Engine, Settings};
@@ -35,6 +36,11 @@ pub struct ForceCoupling {
 }
 
 impl ForceCoupling {
+    /// Arithmetic of the interface's factor.
+    pub fn set_kernels(&mut self, kernels: Kernels) {
+        self.problem.set_kernels(kernels);
+    }
+
     /// Runs the exchange; `interface` starts it and holds the impulses in the end.
     pub fn run(
         &mut self,

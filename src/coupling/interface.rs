@@ -1,5 +1,6 @@
 //! The interface problem S_Γ λ_Γ + z_Γ = w_Γ, lo ≤ λ_Γ ≤ hi (000 eq. 18), dense.
 
+use crate::linalg::Kernels;
 use crate::linalg::dense::DenseLdl;
 use crate::solver::Label;
 use crate::solver::system::PivotSystem;
@@ -26,6 +27,11 @@ pub struct InterfaceProblem {
 }
 
 impl InterfaceProblem {
+    /// Arithmetic of the factor.
+    pub fn set_kernels(&mut self, kernels: Kernels) {
+        self.factor.set_kernels(kernels);
+    }
+
     /// Makes room for `m` rows, all zero.
     pub fn reset(&mut self, m: usize) {
         self.S.clear();

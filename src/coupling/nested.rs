@@ -21,7 +21,7 @@ pub struct Nested {
     cut: Cut,
     coupling: Coupling<RigidPartition>,
     force: ForceCoupling,
-    options: Option<MixedOptions>,
+    options: MixedOptions,
     inside: Option<Method>,
     inside_rows: usize,
     compliance: Vec<f64>,
@@ -48,6 +48,11 @@ impl Nested {
             self.cut = Cut::new(problem, grouping, Seam::Rows);
             self.coupling.seats.resize_with(self.cut.parts.len(), || Seat::new(RigidPartition::default()));
         }
+        // Here and not where they are chosen: seats of a new cut have to learn them too.
+        let options = self.options;
+        self.coupling.seats.iter_mut().for_each(|seat| seat.partition.set_options(options));
+        self.coupling.set_kernels(options.kernels);
+        self.force.set_kernels(options.kernels);
         self.force_settled = false;
         let warm = if warm.len() == problem.rows() { warm } else { &[] };
         let label = |row: u32| warm.get(row as usize).copied().unwrap_or_default();
@@ -79,13 +84,9 @@ impl Nested {
         self.coupling.begin(&self.compliance, &self.d, (&self.lo, &self.hi), &self.labels);
     }
 
-    /// Choices of the factorizations.
+    /// Choices of the factorizations, from the next load on.
     pub fn set_options(&mut self, options: MixedOptions) {
-        let same = |o: &MixedOptions| o.kernels == options.kernels && o.ordering == options.ordering;
-        if !self.options.as_ref().is_some_and(same) {
-            self.options = Some(options);
-            self.coupling.seats.iter_mut().for_each(|seat| seat.partition.set_options(options));
-        }
+        self.options = options;
     }
 
     /// The solver of partitions of `rows` rows or more, from the next load on; none is the one that suits each. S_Γ needs

@@ -13,6 +13,7 @@
 
 use super::executor::Executor;
 use super::interface::InterfaceProblem;
+use crate::linalg::Kernels;
 use crate::partition::Partition;
 use crate::solver::auto::{Engine, Settings};
 use crate::solver::system::PivotSystem;
@@ -101,6 +102,11 @@ impl<P: Partition + Send> Coupling<P> {
     /// A table with these partitions.
     pub fn new(partitions: impl IntoIterator<Item = P>) -> Self {
         Coupling { seats: partitions.into_iter().map(Seat::new).collect(), ..Coupling::default() }
+    }
+
+    /// Arithmetic of the interface's factor.
+    pub fn set_kernels(&mut self, kernels: Kernels) {
+        self.problem.set_kernels(kernels);
     }
 
     /// Gives the interface its rows: C, d, bounds per row, and the index set to start from (none = all free).

@@ -1,6 +1,7 @@
 //! Mass, centre of mass and inertia from shape and density, in closed form.
 
 use super::shape::Shape;
+use crate::math;
 use glam::{DMat3, DQuat, DVec3};
 use parry3d_f64::shape::SharedShape;
 
@@ -64,7 +65,7 @@ pub(super) fn of_shape(shape: &Shape, parry: &SharedShape) -> Option<MassPropert
     use std::f64::consts::PI;
     Some(match shape {
         Shape::Sphere { radius: r } => {
-            let m = 4.0 / 3.0 * PI * r.powi(3);
+            let m = 4.0 / 3.0 * PI * math::cube(*r);
             let i = 0.4 * m * r * r;
             diagonal(m, i, i, i)
         }
@@ -75,7 +76,7 @@ pub(super) fn of_shape(shape: &Shape, parry: &SharedShape) -> Option<MassPropert
         }
         Shape::Capsule { half_length: h, radius: r } => {
             let cylinder = PI * r * r * 2.0 * h;
-            let ball = 4.0 / 3.0 * PI * r.powi(3);
+            let ball = 4.0 / 3.0 * PI * math::cube(*r);
             let along = cylinder * 0.5 * r * r + ball * 0.4 * r * r;
             // half-ball about the capsule's centre: 0.4 r² + h² + 3/4 h r, per mass of both halves
             let across = cylinder * (r * r / 4.0 + h * h / 3.0) + ball * (0.4 * r * r + h * h + 0.75 * h * r);

@@ -1,6 +1,7 @@
 //! Shapes as plain data, and handles that share their compiled form.
 
 use super::mass::{self, MassProperties};
+use crate::math;
 use glam::{DQuat, DVec3};
 use parry3d_f64::math::Pose;
 use parry3d_f64::shape::{HeightField, HeightFieldFlags, SharedShape, TriMeshFlags};
@@ -253,7 +254,7 @@ fn spans_volume(points: &[DVec3]) -> bool {
     let normal = (b - a).cross(c - a);
     let Some(d) = far(&|p| normal.dot(p - a).abs()) else { return false };
     // 1e-6 of the cube of the size: thinner hulls make the hull builder and the inertia degenerate.
-    size > 0.0 && normal.dot(d - a).abs() > 1e-6 * size.powi(3)
+    size > 0.0 && normal.dot(d - a).abs() > 1e-6 * math::cube(size)
 }
 
 fn compile_mesh(vertices: &[DVec3], indices: &[[u32; 3]]) -> Result<SharedShape, ShapeError> {

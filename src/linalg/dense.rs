@@ -19,6 +19,11 @@ impl DenseLdl {
         Self { isa: Isa::detect(kernels), ..Self::default() }
     }
 
+    /// Another choice of arithmetic; what was factored keeps its numbers.
+    pub fn set_kernels(&mut self, kernels: Kernels) {
+        self.isa = Isa::detect(kernels);
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.n

@@ -15,7 +15,7 @@ pub const NONE: u32 = u32::MAX;
 pub enum Layout {
     /// As they were eliminated: neighbours in time are seldom parent and child, so a processor works on two at once.
     Sequence,
-    /// Subtree by subtree: every subtree is a range, and can be given away.
+    /// Subtree by subtree: every subtree is a range.
     Subtrees,
 }
 
@@ -26,10 +26,6 @@ pub struct Front {
     pub shape: Shape,
     /// The front that takes the update, or [`NONE`].
     pub parent: u32,
-    /// First front of the subtree that ends here; with [`Layout::Subtrees`] the subtree is `first..=self`.
-    pub first: u32,
-    /// Number of fronts of that subtree.
-    pub fronts: u32,
     /// Offset of the panel.
     pub panel: usize,
     /// Offset of the update matrix.
@@ -133,32 +129,6 @@ impl Symbolic {
             }
         }
         answer
-    }
-
-    /// Cuts the tree into independent subtrees of at most `flops` operations each, in order, as ranges of
-    /// fronts; what is left is the top, to be done after all of them. The cut depends on the tree only. Panels,
-    /// updates and local vectors of a range are ranges too. Needs [`Layout::Subtrees`].
-    pub fn subtrees(&self, flops: u64) -> Vec<std::ops::Range<usize>> {
-        let mut work: Vec<u64> = self.fronts.iter().map(|f| f.shape.flops()).collect();
-        for (f, front) in self.fronts.iter().enumerate() {
-            if front.parent != NONE {
-                work[front.parent as usize] += work[f];
-            }
-        }
-        let mut cut = Vec::new();
-        let mut f = self.fronts.len();
-        while f > 0 {
-            let front = &self.fronts[f - 1];
-            let whole = f as u32 - front.first == front.fronts;
-            if work[f - 1] <= flops && front.shape.pivots > 0 && whole {
-                cut.push(front.first as usize..f);
-                f = front.first as usize;
-            } else {
-                f -= 1;
-            }
-        }
-        cut.reverse();
-        cut
     }
 
     /// Plans the factorization of a graph in an order of its nodes without the interface.
@@ -497,7 +467,7 @@ impl Builder<'_> {
 }
 
 impl Symbolic {
-    /// Offsets, children and subtrees.
+    /// Offsets and children.
     fn link(&mut self) {
         let n = self.fronts.len();
         let mut count = vec![0u32; n + 1];
@@ -512,7 +482,6 @@ impl Symbolic {
         self.children = vec![0; count[n] as usize];
         let mut next = count.clone();
         for f in 0..n {
-            self.fronts[f].first = f as u32;
             self.fronts[f].children = (count[f], count[f + 1]);
             let shape = self.fronts[f].shape;
             let front = &mut self.fronts[f];
@@ -528,15 +497,6 @@ impl Symbolic {
             if parent != NONE {
                 self.children[next[parent as usize] as usize] = f;
                 next[parent as usize] += 1;
-            }
-        }
-        for f in 0..n {
-            self.fronts[f].fronts += 1;
-            let Front { parent, first, fronts, .. } = self.fronts[f];
-            if parent != NONE {
-                let above = &mut self.fronts[parent as usize];
-                above.first = above.first.min(first);
-                above.fronts += fronts;
             }
         }
     }

@@ -5,7 +5,7 @@ use super::graph::{BlockGraph, NodeKind};
 use super::kernels::{self, Isa, Kernels, Numbers, Shape, Six, Varying};
 use super::multifrontal::{Assemble, FrontMut, Multifrontal};
 use super::ordering::{MinDegree, OrderingKind};
-use super::symbolic::{Layout, NONE, Symbolic};
+use super::symbolic::{Layout, Symbolic};
 use crate::solver::generate::Random;
 
 fn vector(n: usize, random: &mut Random) -> Vec<f64> {
@@ -403,24 +403,6 @@ fn fronts_agree_with_faers_dense_solution() {
         for (k, &at) in places.iter().enumerate() {
             // Diagonally strong matrices of at most 150 rows: ten digits are safe for both.
             close(&[x[at]], &[expected[(k, 0)]], 1e-10);
-        }
-    }
-}
-
-#[test]
-fn subtrees_are_independent_and_in_order() {
-    let mut random = Random::new(5);
-    let mut work = MinDegree::default();
-    let graph = random_graph(&mut random, 120);
-    let order = dissection::order(&graph, OrderingKind::NestedDissection, &mut work);
-    let plan = Symbolic::build(&graph, &order, Layout::Subtrees);
-    let cut = plan.subtrees(plan.flops() / 8);
-    assert!(cut.windows(2).all(|w| w[0].end <= w[1].start));
-    for range in cut {
-        for f in range.clone() {
-            let parent = plan.fronts[f].parent;
-            assert!(f + 1 == range.end || (parent != NONE && range.contains(&(parent as usize))));
-            assert!(plan.children(&plan.fronts[f]).iter().all(|&c| range.contains(&(c as usize))));
         }
     }
 }

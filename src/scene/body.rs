@@ -7,6 +7,7 @@ use super::read::{self, Fields};
 use super::text::{Node, Value, shorten};
 use crate::components::{Appearance, BodyKind, CableLink, Collider, CollisionFilter, Material};
 use crate::geometry::{MassProperties, Shape, ShapeHandle};
+use crate::math;
 use glam::{DMat3, DQuat, DVec3};
 use std::collections::HashMap;
 
@@ -385,7 +386,7 @@ fn rock(radius: f64, corners: usize, squash: DVec3, random: &mut Random) -> Vec<
         .map(|i| {
             let z = 1.0 - (2 * i + 1) as f64 / corners as f64;
             let (r, angle) = ((1.0 - z * z).sqrt(), golden * i as f64);
-            let even = DVec3::new(r * angle.cos(), r * angle.sin(), z);
+            let even = DVec3::new(r * math::cos(angle), r * math::sin(angle), z);
             let jittered = (even + 0.35 * random.direction()).normalize_or(even);
             jittered * squash * (radius * random.between(0.8, 1.0))
         })

@@ -9,7 +9,8 @@ use super::read::{self, Fields};
 use super::text::{Node, Value};
 use crate::components::{CableLink, Collider};
 use crate::geometry::{MassProperties, Shape};
-use glam::{DMat3, DQuat, DVec3};
+use crate::math;
+use glam::{DMat3, DVec3};
 
 /// What a chain says besides the body of its links.
 struct ChainSpec {
@@ -209,19 +210,19 @@ fn rounded(points: &[DVec3], radius: f64) -> Vec<DVec3> {
     for w in points.windows(3) {
         let (before, corner, after) = (w[0], w[1], w[2]);
         let (to, from) = ((corner - before).normalize(), (after - corner).normalize());
-        let half = to.angle_between(from) / 2.0;
+        let half = math::angle_between(to, from) / 2.0;
         // Straight on needs no arc; straight back has none.
         if !(0.01..1.56).contains(&half) {
             out.push(corner);
             continue;
         }
         let room = 0.5 * before.distance(corner).min(corner.distance(after));
-        let reach = (radius * half.tan()).min(room);
+        let reach = (radius * math::tan(half)).min(room);
         let (start, middle) = (corner - to * reach, (from - to).normalize());
-        let center = corner + middle * (reach / half.sin());
+        let center = corner + middle * (reach / math::sin(half));
         let axis = to.cross(from).normalize();
         for k in 0..=PIECES {
-            let turn = DQuat::from_axis_angle(axis, 2.0 * half * f64::from(k) / f64::from(PIECES));
+            let turn = math::rotation(axis, 2.0 * half * f64::from(k) / f64::from(PIECES));
             out.push(center + turn * (start - center));
         }
     }

@@ -6,6 +6,7 @@
 use super::error::{closest, suggestion};
 use super::random::Random;
 use super::text::shorten;
+use crate::math;
 use std::cell::RefCell;
 
 /// Functions and how many arguments they take.
@@ -193,7 +194,7 @@ fn binary(op: char, a: f64, b: f64) -> f64 {
         '*' => a * b,
         '/' => a / b,
         '%' => a.rem_euclid(b),
-        '^' => a.powf(b),
+        '^' => math::pow(a, b),
         '<' => truth(a < b),
         '>' => truth(a > b),
         'l' => truth(a <= b),
@@ -205,18 +206,18 @@ fn binary(op: char, a: f64, b: f64) -> f64 {
 
 fn call(name: &str, [x, y, z]: [f64; 3], variables: &Variables) -> f64 {
     match name {
-        "sin" => x.sin(),
-        "cos" => x.cos(),
-        "tan" => x.tan(),
-        "asin" => x.asin(),
-        "acos" => x.acos(),
-        "atan2" => x.atan2(y),
+        "sin" => math::sin(x),
+        "cos" => math::cos(x),
+        "tan" => math::tan(x),
+        "asin" => math::asin(x),
+        "acos" => math::acos(x),
+        "atan2" => math::atan2(x, y),
         "sqrt" => x.sqrt(),
         "abs" => x.abs(),
         "floor" => x.floor(),
         "ceil" => x.ceil(),
         "round" => x.round(),
-        "exp" => x.exp(),
+        "exp" => math::exp(x),
         "min" => x.min(y),
         "max" => x.max(y),
         "clamp" => x.max(y).min(z),

@@ -8,6 +8,7 @@ use super::read::{self, Fields};
 use super::text::Node;
 use crate::components::Collider;
 use crate::geometry::Shape;
+use crate::math;
 use glam::{DQuat, DVec3};
 use std::collections::HashMap;
 
@@ -94,7 +95,7 @@ impl Builder<'_> {
         for i in 0..count {
             self.variables.set("i", i as f64);
             let mut spec = self.read_body(body, "the body of the stack")?;
-            spec.rotate = DQuat::from_rotation_z(turn * i as f64) * spec.rotate;
+            spec.rotate = math::rotation(DVec3::Z, turn * i as f64) * spec.rotate;
             let (low, high) = extent(&spec, node.at)?;
             spec.at += at + DVec3::Z * (height - low);
             height += high - low + gap;

@@ -4,6 +4,7 @@ use super::expect::{Claim, Expectation};
 use super::instantiate::Scene;
 use super::plan::ScenePlan;
 use crate::components::{LinearVelocity, Position, Rotation};
+use crate::math;
 use crate::report::StepReport;
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
@@ -137,7 +138,7 @@ impl Judge {
             Claim::Faster(v) => (v - speed(), speed()),
             Claim::Upright(limit) => {
                 let up = start_rotation.inverse() * DVec3::Z;
-                let lean = (rotation * up).angle_between(DVec3::Z);
+                let lean = math::angle_between(rotation * up, DVec3::Z);
                 (lean - limit, lean.to_degrees())
             }
             _ => (f64::NEG_INFINITY, 0.0),

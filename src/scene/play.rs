@@ -8,6 +8,7 @@ use super::joints::set_motor;
 use super::plan::{Action, JointKind, Key, Motion, ScenePlan, ScriptPlan};
 use crate::Physics;
 use crate::components::*;
+use crate::math;
 use crate::schedule::Step;
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
@@ -152,5 +153,5 @@ fn pose_at(keys: &[Key], repeat: bool, time: f64) -> (DVec3, DQuat) {
     let Some(b) = keys.get(next) else { return (last.position, last.rotation) };
     let a = &keys[next - 1];
     let s = (t - a.time) / (b.time - a.time);
-    (a.position.lerp(b.position, s), a.rotation.slerp(b.rotation, s).normalize())
+    (a.position.lerp(b.position, s), math::slerp(a.rotation, b.rotation, s).normalize())
 }

@@ -1,5 +1,7 @@
 //! Seeded random numbers for generators: the same scene on every machine.
 
+use crate::math;
+
 /// SplitMix64 (Steele, Lea & Flood 2014): tiny, and its sequence is part of the scene format.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -34,7 +36,8 @@ impl Random {
         use std::f64::consts::TAU;
         let (u, v, w) = (self.unit(), self.unit() * TAU, self.unit() * TAU);
         let (a, b) = ((1.0 - u).sqrt(), u.sqrt());
-        glam::DQuat::from_xyzw(a * v.sin(), a * v.cos(), b * w.sin(), b * w.cos()).normalize()
+        let ((sin_v, cos_v), (sin_w, cos_w)) = (math::sin_cos(v), math::sin_cos(w));
+        glam::DQuat::from_xyzw(a * sin_v, a * cos_v, b * sin_w, b * cos_w).normalize()
     }
 
     /// A direction, all of them equally likely.

@@ -4,6 +4,7 @@ use super::error::{Fault, Read, Span, suggestion};
 use super::expr::{Expr, Variables};
 use super::limits::{LARGEST_LENGTH, LARGEST_NUMBER};
 use super::text::{Field, Node, Value, shorten};
+use crate::math;
 use glam::{DQuat, DVec3};
 
 /// The fields of one struct, taken by name; what is left over at the end is an error.
@@ -268,13 +269,13 @@ pub fn rotation(node: &Node, variables: &Variables) -> Read<DQuat> {
         ("Quat", _) => Err(wrong("Quat(x, y, z, w)")),
         ("Axis", [axis, degrees]) => {
             let axis = direction(axis, variables)?;
-            Ok(DQuat::from_axis_angle(axis, number(degrees, variables)?.to_radians()))
+            Ok(math::rotation(axis, number(degrees, variables)?.to_radians()))
         }
         ("Axis", _) => Err(wrong("Axis((x, y, z), degrees)")),
         ("Degrees", [x, y, z]) => {
             let angle = |n| number(n, variables).map(f64::to_radians);
             let (x, y, z) = (angle(x)?, angle(y)?, angle(z)?);
-            Ok(DQuat::from_rotation_z(z) * DQuat::from_rotation_y(y) * DQuat::from_rotation_x(x))
+            Ok(math::rotation(DVec3::Z, z) * math::rotation(DVec3::Y, y) * math::rotation(DVec3::X, x))
         }
         ("Degrees", _) => Err(wrong("Degrees(x, y, z)")),
         ("Along", [to]) => Ok(along(direction(to, variables)?)),

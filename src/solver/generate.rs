@@ -3,6 +3,7 @@
 //! Everything follows from the arguments and a seed.
 
 use super::{RowBlock, RowKind, RowProblem};
+use crate::math;
 
 type V3 = [f64; 3];
 
@@ -187,7 +188,7 @@ pub fn chain_on_ground(n: usize, compliance: f64) -> RowProblem {
     let mut previous = None;
     for i in 0..n {
         let a = 0.05 * i as f64;
-        let d = [a.cos(), 0.0, a.sin()];
+        let d = [math::cos(a), 0.0, math::sin(a)];
         let b = m.body(0.25, rod(0.25, 0.15, 0.03, d), axpy(0.075, d, x));
         if previous.is_some() {
             link(&mut m, b, previous, x, d);
@@ -391,7 +392,7 @@ pub fn pile(side: usize, compliance: f64) -> RowProblem {
 pub fn rocks(n: usize, compliance: f64) -> RowProblem {
     let mut m = Maker::new(compliance, 7);
     let r = 0.35;
-    let side = (n as f64 / 0.9).cbrt() * 2.0 * r * 0.95;
+    let side = math::cbrt(n as f64 / 0.9) * 2.0 * r * 0.95;
     let mut at: Vec<V3> = (0..n)
         .map(|_| {
             let s = [1.3 * side, 0.6 * side, 1.3 * side];
@@ -458,7 +459,7 @@ fn relax(at: &mut [V3], r: f64, wall: f64) {
 pub fn any(bodies: usize, blocks: usize, compliance: f64, seed: u64) -> RowProblem {
     let mut m = Maker::new(compliance, seed);
     for _ in 0..bodies {
-        let mass = 10f64.powf(m.random.range(-1.0, 2.0));
+        let mass = math::pow(10.0, m.random.range(-1.0, 2.0));
         let size = std::array::from_fn(|_| m.random.range(0.3, 1.0));
         let at = m.random.vector(1.0);
         m.body(mass, cuboid(mass, size), at);

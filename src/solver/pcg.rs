@@ -3,7 +3,6 @@
 //! Solves (A + D)_FF x = r with A only multiplied. The residual that is reported, and that decides, is
 //! computed from x at the end; the recurrence only says when to look.
 
-use super::system::PivotSystem;
 use crate::linalg::incomplete::Preconditioner;
 
 /// When to stop.
@@ -135,9 +134,4 @@ pub fn solve(
         }
     }
     report
-}
-
-/// A product with A through a system.
-pub fn product_of<S: PivotSystem>(system: &mut S) -> impl FnMut(&[f64], &mut [f64]) + '_ {
-    |x, y| system.multiply(x, y)
 }

@@ -26,6 +26,7 @@ use crate::settings::Settings;
 use crate::solver::Label;
 use crate::systems::contacts::{FirstPass, close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
+use crate::systems::parallel::for_each;
 use crate::systems::refine::with_new_velocity;
 use crate::systems::{assemble, couple, graph, partition, refine, solve};
 use crate::work::{Bodies, Island, Work};
@@ -61,7 +62,7 @@ fn fly_ahead(step: &mut Step<'_>) {
     poses.clear();
     poses.extend_from_slice(&bodies.view);
     let bodies = &step.work.bodies;
-    poses.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, view)| {
+    for_each(poses.par_iter_mut().with_min_len(256).enumerate(), |(slot, view)| {
         if bodies.is_awake(slot as u32) {
             if view.kind == BodyKind::Dynamic {
                 [view.linear_velocity, view.angular_velocity] = bodies.velocity[slot];
@@ -160,12 +161,12 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
         scratch.resize_with(old + new, Default::default);
     }
     let (for_pairs, for_near) = scratch[..old + new].split_at_mut(old);
-    pairs.par_chunks(CHUNK).zip(for_pairs).for_each(|(pairs, scratch)| {
+    for_each(pairs.par_chunks(CHUNK).zip(for_pairs), |(pairs, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
         pairs.iter().for_each(|p| look.at(p.ids, p.nearest, scratch));
     });
-    near.par_chunks(NEAR_CHUNK).zip(for_near).for_each(|(near, scratch)| {
+    for_each(near.par_chunks(NEAR_CHUNK).zip(for_near), |(near, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
         for pair in near {

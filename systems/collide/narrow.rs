@@ -10,6 +10,7 @@ use crate::geometry::{
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
+use crate::systems::parallel::for_each;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -30,7 +31,7 @@ pub fn find_points(step: &mut Step<'_>) {
     if scratch.len() < chunks {
         scratch.resize_with(chunks, Default::default);
     }
-    pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()).for_each(|(pairs, scratch)| {
+    for_each(pairs.par_chunks_mut(CHUNK).zip(scratch.par_iter_mut()), |(pairs, scratch)| {
         read_ahead(pairs);
         for pair in pairs {
             look.at_contact(pair, scratch);
@@ -38,7 +39,7 @@ pub fn find_points(step: &mut Step<'_>) {
     });
     // Beyond this and what the two may move, neither their boxes meet nor is anything looked for.
     let room = 2.0 * look.times.margin + look.times.fall;
-    near.par_chunks_mut(NEAR_CHUNK).zip(scratch.par_iter_mut()).for_each(|(near, scratch)| {
+    for_each(near.par_chunks_mut(NEAR_CHUNK).zip(scratch.par_iter_mut()), |(near, scratch)| {
         for pair in near {
             if !pair.apart(spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize] + room) {
                 look.at_near(pair, scratch);
@@ -335,7 +336,7 @@ fn continues(
     within: impl Fn() -> f64,
 ) -> bool {
     let far = apart_squared(old, anchors);
-    old.normal.dot(normal) > 0.7 && (far < sure * sure || far < within().powi(2))
+    old.normal.dot(normal) > 0.7 && (far < sure * sure || far < within() * within())
 }
 
 fn apart_squared(old: &ManifoldPoint, anchors: [DVec3; 2]) -> f64 {

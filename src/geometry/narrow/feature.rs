@@ -1,6 +1,7 @@
 //! The flat or straight piece of surface that a convex part turns towards a direction.
 
 use super::part::Part;
+use crate::math;
 use glam::DVec3;
 use parry3d_f64::math::Pose;
 
@@ -72,7 +73,7 @@ pub(super) fn feature_towards(part: &Part, dir: DVec3) -> Feature {
         }
         Part::Cone(s) => {
             let slope = DVec3::new(0.0, s.radius, 2.0 * s.half_height).normalize();
-            let side = slope.y * dir.y + slope.z * dir.x.hypot(dir.z);
+            let side = slope.y * dir.y + slope.z * math::hypot(dir.x, dir.z);
             if -dir.y > side {
                 cap(s.radius, -s.half_height, -1.0)
             } else {

@@ -149,7 +149,10 @@ impl Preconditioner {
             let mut size = 0.0f64;
             for (j, &x) in row.iter() {
                 match scaling {
-                    Scaling::ColumnNorm => size += (x + if i == j { extra } else { 0.0 }).powi(2),
+                    Scaling::ColumnNorm => {
+                        let x = x + if i == j { extra } else { 0.0 };
+                        size += x * x;
+                    }
                     _ if i == j => size = x + extra,
                     _ => {}
                 }

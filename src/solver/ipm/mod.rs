@@ -331,7 +331,8 @@ fn typical_energy_root<S: PivotSystem>(system: &S) -> f64 {
     let (mut sum, mut count) = (0.0, 0usize);
     for i in 0..system.rows() {
         if !is_held(system.lo()[i], system.hi()[i]) {
-            sum += (system.b()[i] / root(system.diagonal()[i])).powi(2);
+            let speed = system.b()[i] / root(system.diagonal()[i]);
+            sum += speed * speed;
             count += 1;
         }
     }
