@@ -1,5 +1,6 @@
 //! Convex parts: what the narrow phase compares, one at a time.
 
+use crate::math;
 use glam::DVec3;
 use parry3d_f64::bounding_volume::Aabb;
 use parry3d_f64::math::Pose;
@@ -51,8 +52,8 @@ impl<'a> Part<'a> {
             Part::Ball(_) | Part::HalfSpace(_) => 0.0,
             Part::Box(s) => s.half_extents.length(),
             Part::Capsule { core, .. } => 0.5 * core.length(),
-            Part::Cylinder(s) => s.radius.hypot(s.half_height),
-            Part::Cone(s) => s.radius.hypot(s.half_height),
+            Part::Cylinder(s) => math::hypot(s.radius, s.half_height),
+            Part::Cone(s) => math::hypot(s.radius, s.half_height),
             Part::Hull(s) => s.compute_local_aabb().half_extents().length(),
             Part::Triangle { triangle, .. } => triangle.compute_local_aabb().half_extents().length(),
         }
