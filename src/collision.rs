@@ -49,6 +49,8 @@ pub struct Collision {
     pub scratch: Vec<PairScratch>,
     /// Pairs of bodies tied by a joint that forbids contact: slots, sorted.
     pub jointed: Vec<(u32, u32)>,
+    /// Deep pairs, and what is known of the bodies in crowds.
+    pub crowds: Crowds,
     /// What happened in this step.
     pub events: Vec<ContactEvent>,
     /// The user's say in who meets whom.
@@ -75,6 +77,43 @@ impl Collision {
         let filter = self.filter.take();
         *self = Collision { filter, stale: true, ..Collision::default() };
     }
+}
+
+/// Pairs that are deep in each other, and crowds of them; see `systems::collide::crowds`.
+#[derive(Default)]
+pub struct Crowds {
+    /// Deep pairs, the deepest first.
+    pub deep: Vec<DeepPair>,
+    /// By slot: how many deep pairs a body has; empty if there is no deep pair at all.
+    pub pairs: Vec<u32>,
+    /// By slot: does a body of a crowd have a contact yet?
+    pub held: Vec<bool>,
+    /// By slot: is the body in a crowd? Empty if there is none.
+    pub crowded: Vec<bool>,
+    /// By the first slot of a group that hangs together: the box around the centres of its bodies, and half its size (m).
+    pub around: Vec<(DVec3, DVec3, f64)>,
+}
+
+impl Crowds {
+    /// Are these two in crowds? Then they have a contact or are left out in this step.
+    #[inline]
+    pub fn have_both(&self, a: u32, b: u32) -> bool {
+        let is_in = |slot: u32| self.crowded.get(slot as usize) == Some(&true);
+        !self.crowded.is_empty() && is_in(a) && is_in(b)
+    }
+}
+
+/// Two bodies that are deep in each other.
+#[derive(Clone, Copy, Debug)]
+pub struct DeepPair {
+    /// Depth as a share of the smaller one's size.
+    pub share: f64,
+    /// Rank of the pair.
+    pub rank: (u64, u64),
+    /// The bodies' slots.
+    pub slots: [u32; 2],
+    /// Its place among the pairs with a contact, or behind them among those that have begun.
+    pub place: u32,
 }
 
 /// Buffers for the pairs of one chunk.
@@ -158,6 +197,8 @@ pub struct Mover {
     pub form: Form,
     /// Where it is.
     pub pose: Posed,
+    /// A ball inside of it: centre in its own frame and radius (m), zero if there is none.
+    pub inner: (DVec3, f64),
     /// Centre of mass of its body.
     pub center: DVec3,
     /// Orientation of its body.
@@ -282,6 +323,10 @@ pub struct Pair {
     pub free: f64,
     /// Does it have points in this step?
     pub touches: bool,
+    /// Greatest speed at which the two part if they overlap (m/s), where that is less than `Settings::max_recovery_speed`.
+    pub parting: f64,
+    /// Are both in a crowd? Then they part along the line of their centres, at just `parting`, and do not rub.
+    pub crowded: bool,
     /// Did the narrow phase skip it because both bodies sleep? Then the contact stays as it is.
     pub asleep: bool,
     /// Its points while they are being found; before and after, its contact entity has them.
@@ -297,6 +342,8 @@ impl Pair {
             nearest: f64::INFINITY,
             free: f64::NEG_INFINITY,
             touches: true,
+            parting: f64::INFINITY,
+            crowded: false,
             asleep: false,
             points: Vec::new(),
         }

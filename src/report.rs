@@ -150,6 +150,21 @@ pub enum Trouble {
         /// The largest number of its Jacobian.
         size: f64,
     },
+    /// Bodies are in each other in crowds; they part slowly, and not all of their contacts are solved.
+    #[error(
+        "{bodies} bodies around {entity:?} are more deeply in each other than contacts can be: of these contacts the {kept} \
+         deepest are kept and at least {left_out} are left out in this step, and they part slowly; place them apart"
+    )]
+    Crowd {
+        /// One of the bodies.
+        entity: Entity,
+        /// How many there are.
+        bodies: u32,
+        /// How many of their deep contacts are kept.
+        kept: u32,
+        /// How many are left out; those that were not even looked at are not among them.
+        left_out: u32,
+    },
     /// A solve did not reach its tolerance; the best answer found was used.
     #[error("a group of {rows} rows was solved to a relative residual of {residual:.1e} only")]
     Unconverged {

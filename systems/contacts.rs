@@ -60,12 +60,16 @@ pub fn write_contacts(step: &mut Step<'_>) {
             continue;
         }
         let views = [&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]];
+        let rules = ContactRules { max_recovery_speed: rules.max_recovery_speed.min(pair.parting), ..rules };
         let block = open_block(rows, entity, [a.slot, b.slot]);
         for point in &mut manifold.points {
             let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
             let speed = point.normal.dot(relative_velocity(point, views));
             let gain = pull[0] - pull[1];
-            let d = normal_offset(point, surface, speed, gain / step.dt, &rules);
+            let d = match pair.crowded {
+                true => -pair.parting,
+                false => normal_offset(point, surface, speed, gain / step.dt, &rules),
+            };
             let calm = calm_share(point.separation, speed, gain, step.dt);
             let back = if surface.restitution > 0.0 { (-d).max(0.0) } else { 0.0 };
             point.struck = struck_share(point.separation, speed, gain, back, step.dt);
@@ -79,7 +83,11 @@ pub fn write_contacts(step: &mut Step<'_>) {
                 _ if slides(point, surface, views, (gain - speed).max(0.0)) => FirstPass::Slides,
                 _ => FirstPass::Sticks,
             };
+            let normal = rows.len();
             push_point(rows, point, surface, views, d, last, &rules, first);
+            if pair.crowded {
+                (rows.lo[normal], rows.label[normal]) = (f64::NEG_INFINITY, Label::Free);
+            }
             point.calm = calm;
         }
         close_block(rows, block);

@@ -5,6 +5,7 @@
 //! New pairs are sorted by the order in which their colliders were created, so nothing downstream sees the tree's shape. The
 //! lists of pairs belong to the caller: what a pair carries along moves with it, once.
 
+use super::crowd::{Core, MOST, pair_members};
 use super::narrow::{Placed, Posed};
 use super::shape::{Form, ShapeHandle};
 use glam::{DMat3, DVec3};
@@ -119,6 +120,13 @@ pub struct BroadPhase {
     changed: Vec<u32>,
     /// By collider: is it in `changed`? Apart from the leaves, because every pair asks.
     is_changed: Vec<bool>,
+    /// By collider: the ball inside of it.
+    cores: Vec<Core>,
+    /// Members of crowds, and by collider: is it one? Their pairs are listed anew in every refresh.
+    crowd: Vec<u32>,
+    is_crowded: Vec<bool>,
+    /// By collider: was it one at the last refresh?
+    was_crowded: Vec<bool>,
     found: Vec<(u32, u32)>,
     removed: Vec<u32>,
     /// Leaves that have moved since the tree was last refitted as a whole.
@@ -135,12 +143,16 @@ impl BroadPhase {
             Some(id) => {
                 self.leaves[id as usize] = leaf;
                 self.before[id as usize] = None;
+                self.cores[id as usize] = Core::NONE;
                 id
             }
             None => {
                 self.leaves.push(leaf);
                 self.before.push(None);
                 self.is_changed.push(false);
+                self.cores.push(Core::NONE);
+                self.is_crowded.push(false);
+                self.was_crowded.push(false);
                 self.leaves.len() as u32 - 1
             }
         };
@@ -158,6 +170,7 @@ impl BroadPhase {
             Bounds::Below { .. } => self.unbounded.retain(|u| *u != id),
         }
         self.leaves[id as usize].alive = false;
+        self.cores[id as usize] = Core::NONE;
         self.free.push(id);
         self.removed.push(id);
     }
@@ -169,6 +182,12 @@ impl BroadPhase {
             (Bounds::Finite(fat), Bounds::Finite(tight)) if fat.contains(tight) => {}
             _ => self.update_leaf(id, bounds),
         }
+    }
+
+    /// Tells where the ball inside a collider is.
+    #[inline]
+    pub fn set_core(&mut self, id: u32, core: Core) {
+        self.cores[id as usize] = core;
     }
 
     fn update_leaf(&mut self, id: u32, bounds: Bounds) {
@@ -219,19 +238,95 @@ impl BroadPhase {
     /// and [`BroadPhase::parted`] tell what the lists of pairs need.
     pub fn refresh(&mut self) -> bool {
         self.found.clear();
+        self.leave_crowds();
         if self.changed.is_empty() {
             return false;
         }
         self.move_leaves();
+        self.find_crowds();
         let mut found = std::mem::take(&mut self.found);
         for &id in &self.changed {
-            if self.leaves[id as usize].alive {
+            if self.leaves[id as usize].alive && !self.is_crowded[id as usize] {
                 self.look_up(id, &mut found);
             }
+        }
+        if !self.crowd.is_empty() {
+            let mut members = std::mem::take(&mut self.crowd);
+            let meets = |a: u32, b: u32| near(&self.leaves[a as usize].fat, &self.leaves[b as usize].fat);
+            pair_members(&mut members, |id| self.cores[id as usize], |id| self.order(id), meets, &mut found);
+            self.crowd = members;
         }
         found.sort_unstable_by_key(|ids| self.rank(*ids));
         self.found = found;
         true
+    }
+
+    /// Members of crowds start anew: whether they still are in one is seen afterwards.
+    fn leave_crowds(&mut self) {
+        self.was_crowded.fill(false);
+        let mut crowd = std::mem::take(&mut self.crowd);
+        for id in crowd.drain(..) {
+            self.was_crowded[id as usize] = true;
+            self.is_crowded[id as usize] = false;
+            self.mark(id);
+        }
+        self.crowd = crowd;
+    }
+
+    /// Finds the crowds. All that is near one is looked up anew, because members do not look others up.
+    fn find_crowds(&mut self) {
+        let mut seen = 0;
+        while seen < self.changed.len() {
+            let (first, mut around) = (self.crowd.len(), None::<Box3>);
+            for k in seen..self.changed.len() {
+                let id = self.changed[k];
+                if let Bounds::Finite(fat) = self.leaves[id as usize].fat
+                    && self.is_in_crowd(id)
+                {
+                    self.is_crowded[id as usize] = true;
+                    self.crowd.push(id);
+                    around = Some(around.map_or(fat, |a| a.union(fat)));
+                }
+            }
+            seen = self.changed.len();
+            let Some(around) = around.filter(|_| self.crowd.len() > first) else { continue };
+            for id in 0..self.leaves.len() as u32 {
+                let leaf = &self.leaves[id as usize];
+                if leaf.alive && near(&leaf.fat, &Bounds::Finite(around)) {
+                    self.mark(id);
+                }
+            }
+        }
+    }
+
+    /// Do the cores of more than [`MOST`] others overlap its own? The answer does not depend on the tree: it ends early, but only
+    /// once it is known.
+    fn is_in_crowd(&self, id: u32) -> bool {
+        let core = &self.cores[id as usize];
+        if core.radius <= 0.0 || !self.leaves[id as usize].alive {
+            return false;
+        }
+        let room = Aabb::new(core.center - core.radius, core.center + core.radius);
+        let others = self.tree.intersect_aabb(&room).filter(|&o| core.overlaps(&self.cores[o as usize]));
+        others.take(MOST + 1).count() > MOST
+    }
+
+    /// Must the pairs of either be listed anew, because it is in a crowd or was in one?
+    #[inline]
+    pub fn is_fresh(&self, (a, b): (u32, u32)) -> bool {
+        let fresh = |id: u32| self.is_crowded[id as usize] || self.was_crowded[id as usize];
+        fresh(a) || fresh(b)
+    }
+
+    /// Are both in a crowd, and not among the pairs to look at?
+    pub fn is_left_out(&self, ids: (u32, u32)) -> bool {
+        let both = self.is_crowded[ids.0 as usize] && self.is_crowded[ids.1 as usize];
+        both && self.found.binary_search_by_key(&self.rank(ids), |f| self.rank(*f)).is_err()
+    }
+
+    /// How many colliders are in crowds.
+    pub fn crowded(&self) -> usize {
+        self.crowd.len()
     }
 
     /// Takes the boxes of what moved into the tree. Few are passed on to the boxes around them, which only grow by that; many,
@@ -291,9 +386,10 @@ impl BroadPhase {
         let mut push = |other: u32| {
             let o = &self.leaves[other as usize];
             // Two that changed find each other twice; once is enough.
-            let twice = self.is_changed[other as usize] && other < id;
+            let twice = self.is_changed[other as usize] && other < id && !self.is_crowded[other as usize];
             // All that was near at the last refresh is a pair already.
-            let known = matches!((&self.before[id as usize], &self.before[other as usize]), (Some(x), Some(y)) if near(x, y));
+            let known = !self.is_fresh((id, other))
+                && matches!((&self.before[id as usize], &self.before[other as usize]), (Some(x), Some(y)) if near(x, y));
             if other != id && !twice && !known && (leaf.movable || o.movable) {
                 found.push(if leaf.order < o.order { (id, other) } else { (other, id) });
             }

@@ -1,6 +1,7 @@
 //! Shapes, mass properties and collision. The only place that knows parry3d-f64; it knows no entities.
 
 pub mod broad;
+pub mod crowd;
 pub mod mass;
 pub mod narrow;
 pub mod query;
@@ -9,6 +10,7 @@ pub mod surface;
 pub mod sweep;
 
 pub use broad::{Bounds, Box3, BroadPhase, insert_sorted};
+pub use crowd::{Core, inner_ball, own_direction};
 pub use mass::MassProperties;
 pub use narrow::{
     ContactPoint, NarrowScratch, Placed, Posed, Rides, Turns, collide, collide_ball, collide_forms,

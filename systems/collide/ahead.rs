@@ -16,7 +16,8 @@ use super::colliders::moved;
 use super::narrow::{CHUNK, NEAR_CHUNK, may_meet, new_point, tied};
 use super::{entities, list_jointed, pairs};
 use crate::collision::{
-    Brief, ColliderAhead, ColliderRecord, Collision, Mover, Overlapping, Pair, PairFilter, PairScratch,
+    Brief, ColliderAhead, ColliderRecord, Collision, Crowds, Mover, Overlapping, Pair, PairFilter,
+    PairScratch,
 };
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides, struck_share};
@@ -148,14 +149,25 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
         filter,
         ahead,
         spent_ahead: spent,
+        crowds,
         scratch,
         overlapping,
         overlaps,
         ..
     } = &mut step.work.collision;
     let spent = &*spent;
-    let look =
-        LookAhead { colliders, movers, briefs, filter: filter.as_ref(), ahead, jointed, settings, dt, times };
+    let look = LookAhead {
+        colliders,
+        movers,
+        briefs,
+        crowds,
+        filter: filter.as_ref(),
+        ahead,
+        jointed,
+        settings,
+        dt,
+        times,
+    };
     let (old, new) = (pairs.len().div_ceil(CHUNK), near.len().div_ceil(NEAR_CHUNK));
     if scratch.len() < old + new {
         scratch.resize_with(old + new, Default::default);
@@ -164,15 +176,17 @@ fn find_overlaps(step: &mut Step<'_>, times: f64) -> bool {
     for_each(pairs.par_chunks(CHUNK).zip(for_pairs), |(pairs, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
-        pairs.iter().for_each(|p| look.at(p.ids, p.nearest, scratch));
+        for pair in pairs.iter().filter(|p| !p.crowded) {
+            look.at(pair.ids, (pair.nearest, pair.parting), scratch);
+        }
     });
     for_each(near.par_chunks(NEAR_CHUNK).zip(for_near), |(near, scratch)| {
         scratch.overlapping.clear();
         scratch.overlaps.clear();
         for pair in near {
             let shown = spent[pair.ids.0 as usize] + spent[pair.ids.1 as usize];
-            if !pair.apart(shown + settings.contact_margin) {
-                look.at(pair.ids, f64::INFINITY, scratch);
+            if !pair.apart(shown + settings.contact_margin) && !look.leaves_out(pair.ids) {
+                look.at(pair.ids, (f64::INFINITY, f64::INFINITY), scratch);
             }
         }
     });
@@ -192,6 +206,7 @@ struct LookAhead<'a> {
     colliders: &'a [ColliderRecord],
     movers: &'a [Mover],
     briefs: &'a [Brief],
+    crowds: &'a Crowds,
     filter: Option<&'a PairFilter>,
     ahead: &'a [ColliderAhead],
     jointed: &'a [(u32, u32)],
@@ -201,9 +216,14 @@ struct LookAhead<'a> {
 }
 
 impl LookAhead<'_> {
-    /// Notes where a pair would overlap.
+    /// Is a pair without a contact one that crowds leave out?
+    fn leaves_out(&self, ids: (u32, u32)) -> bool {
+        self.crowds.have_both(self.briefs[ids.0 as usize].slot, self.briefs[ids.1 as usize].slot)
+    }
+
+    /// Notes where a pair would overlap, of which the least separation is known and how fast it may part.
     #[inline]
-    fn at(&self, ids: (u32, u32), nearest: f64, scratch: &mut PairScratch) {
+    fn at(&self, ids: (u32, u32), (nearest, parting): (f64, f64), scratch: &mut PairScratch) {
         let (i, j) = (ids.0 as usize, ids.1 as usize);
         let (there_a, there_b) = (&self.ahead[i], &self.ahead[j]);
         let (Some(x), Some(y)) = (&there_a.bounds, &there_b.bounds) else { return };
@@ -217,7 +237,7 @@ impl LookAhead<'_> {
         if apart || tied(self.jointed, a.slot, b.slot) || refused() {
             return;
         }
-        let allowed = allowed(nearest, self.settings, self.dt) - self.times * tolerance;
+        let allowed = allowed(nearest, parting, self.settings, self.dt) - self.times * tolerance;
         let a = Placed { shape: &a.shape, position: there_a.position, rotation: there_a.rotation };
         let b = Placed { shape: &b.shape, position: there_b.position, rotation: there_b.rotation };
         collide(&a, &b, margin, &mut scratch.narrow, &mut scratch.found);
@@ -236,9 +256,9 @@ fn margins(a: &Mover, b: &Mover, settings: &Settings) -> (f64, f64) {
 }
 
 /// Least separation that a pair may have after the step: none below zero, except for what it has not recovered yet.
-fn allowed(nearest: f64, settings: &Settings, dt: f64) -> f64 {
-    let depth = nearest.min(0.0);
-    depth - (settings.contact_correction * depth).max(-settings.max_recovery_speed * dt)
+fn allowed(nearest: f64, parting: f64, settings: &Settings, dt: f64) -> f64 {
+    let (depth, speed) = (nearest.min(0.0), settings.max_recovery_speed.min(parting));
+    depth - (settings.contact_correction * depth).max(-speed * dt)
 }
 
 /// Pairs that had no contact get one.
@@ -281,7 +301,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
         }
         let slots = [pair.ids.0, pair.ids.1].map(|id| collision.colliders[id as usize].slot);
         let from = collision.ahead[pair.ids.0 as usize].position;
-        let allowed = allowed(pair.nearest, settings, dt);
+        let allowed = allowed(pair.nearest, pair.parting, settings, dt);
         let block = open_block(rows, entity, slots);
         for found in overlaps {
             let (mut point, d) =
@@ -379,9 +399,9 @@ mod tests {
     #[test]
     fn what_is_deep_may_stay_deep_but_for_its_recovery() {
         let (settings, dt) = (Settings::default(), 1.0 / 60.0);
-        assert_eq!(allowed(0.01, &settings, dt), 0.0);
+        assert_eq!(allowed(0.01, f64::INFINITY, &settings, dt), 0.0);
         // A fifth of a millimetre, and for a deep one no more than 0.3 m/s.
-        assert!((allowed(-1e-3, &settings, dt) + 0.8e-3).abs() < 1e-15);
-        assert!((allowed(-0.1, &settings, dt) + 0.1 - 0.005).abs() < 1e-15);
+        assert!((allowed(-1e-3, f64::INFINITY, &settings, dt) + 0.8e-3).abs() < 1e-15);
+        assert!((allowed(-0.1, f64::INFINITY, &settings, dt) + 0.1 - 0.005).abs() < 1e-15);
     }
 }

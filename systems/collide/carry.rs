@@ -159,6 +159,7 @@ mod tests {
         Mover {
             form: shape.form(),
             pose: Posed { position, rotation },
+            inner: (DVec3::ZERO, 0.0),
             center: position,
             turn: DMat3::from_quat(rotation),
             velocity: [DVec3::ZERO; 2],

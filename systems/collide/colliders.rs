@@ -3,7 +3,7 @@
 use crate::collision::{BodyColliders, Brief, ColliderRecord, Collision, Mover};
 use crate::components::{BodyIndex, BodyKind, Collider, Colliders, CollisionFilter, Material};
 use crate::constraint::BodyView;
-use crate::geometry::{Bounds, Box3, Form, Posed, Shape, ShapeHandle};
+use crate::geometry::{Bounds, Box3, Core, Form, Posed, Shape, ShapeHandle, inner_ball};
 use crate::schedule::Step;
 use glam::{DMat3, DQuat, DVec3};
 use hecs::Entity;
@@ -110,6 +110,7 @@ impl Now<'_> {
             if let Some(bounds) = brief.bounds {
                 collision.broad.update(number, bounds);
             }
+            collision.broad.set_core(number, self.core(mover, collider));
         }
         self.set_brief(brief, collider);
         collision.spent[n] = spent(mover);
@@ -128,6 +129,7 @@ impl Now<'_> {
         let at = self.view.position;
         let bounds = brief.bounds.unwrap_or(Bounds::Finite(Box3 { low: at, high: at }));
         let number = collision.broad.insert(order, bounds, is_movable(self.view));
+        collision.broad.set_core(number, self.core(&mover, collider));
         put(&mut collision.colliders, number, record);
         put(&mut collision.briefs, number, brief);
         put(&mut collision.spent, number, spent(&mover));
@@ -163,6 +165,19 @@ impl Now<'_> {
         mover.own = if dynamic { mover.grip } else { f64::INFINITY };
         mover.fine = mover.own.min(0.05 * mover.reach).min(mover.size.max(1e-6));
         sweep
+    }
+
+    /// The ball inside of it where forces move it.
+    #[inline]
+    fn core(&self, mover: &Mover, collider: &Collider) -> Core {
+        let (center, radius) = mover.inner;
+        if self.view.kind != BodyKind::Dynamic || collider.sensor {
+            return Core::NONE;
+        }
+        let at = mover.pose.position;
+        let center = if center == DVec3::ZERO { at } else { at + mover.pose.rotation * center };
+        let CollisionFilter { groups, mask } = collider.filter;
+        Core { center, radius, body: self.slot, groups, mask }
     }
 
     #[inline]
@@ -242,6 +257,7 @@ fn new_mover(pose: Posed) -> Mover {
     Mover {
         form: Form::Other,
         pose,
+        inner: (DVec3::ZERO, 0.0),
         center: DVec3::ZERO,
         turn: DMat3::IDENTITY,
         velocity: [DVec3::ZERO; 2],
@@ -271,6 +287,7 @@ fn measure(record: &mut ColliderRecord, mover: &mut Mover, collider: &Collider) 
     mover.reach = shape.reach_from(collider.rotation.inverse() * -collider.position);
     mover.span = shape.reach_from(DVec3::ZERO);
     mover.form = shape.form();
+    mover.inner = inner_ball(shape);
     mover.faceted = matches!(shape.shape(), Shape::Box { .. } | Shape::ConvexHull { .. });
     mover.grip = (0.5 * record.thickness).max(0.1 * mover.reach);
     let surface = matches!(shape.shape(), Shape::TriMesh { .. } | Shape::HeightField { .. });

@@ -2,10 +2,11 @@
 
 use super::narrow::meet;
 use super::pairs;
-use crate::collision::{ColliderRecord, Collision, Pair};
+use crate::collision::{ColliderRecord, Collision, Mover, Pair};
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::events::{ContactEvent, PairNames};
 use crate::schedule::Step;
+use crate::settings::Settings;
 use hecs::{Entity, World};
 use std::collections::BTreeMap;
 
@@ -73,7 +74,7 @@ fn update_in_place(step: &mut Step<'_>) -> bool {
             contact.sensor = sensor;
         }
         if !pair.asleep {
-            *surface = meet(&movers[a], &movers[b], step.settings);
+            *surface = surface_of(pair, &movers[a], &movers[b], step.settings);
         }
     }
     step.report.contacts = count;
@@ -89,7 +90,7 @@ pub fn respawn(step: &mut Step<'_>) {
     let mut pairs = std::mem::take(&mut step.work.collision.pairs);
     for pair in pairs.iter_mut().filter(|p| p.touches && p.entity.is_none()) {
         let points = std::mem::take(&mut pair.points);
-        pair.entity = Some(spawn(step, pair.ids, points));
+        pair.entity = Some(spawn(step, pair, points));
     }
     step.work.collision.pairs = pairs;
 }
@@ -99,18 +100,27 @@ pub fn spawn_begun(step: &mut Step<'_>) {
     let mut begun = std::mem::take(&mut step.work.collision.begun);
     for pair in &mut begun {
         let points = std::mem::take(&mut pair.points);
-        pair.entity = Some(spawn(step, pair.ids, points));
+        pair.entity = Some(spawn(step, pair, points));
     }
     step.work.collision.begun = begun;
     pairs::begin(&mut step.work.collision);
 }
 
-fn spawn(step: &mut Step<'_>, ids: (u32, u32), points: Vec<ManifoldPoint>) -> Entity {
+fn spawn(step: &mut Step<'_>, pair: &Pair, points: Vec<ManifoldPoint>) -> Entity {
     let Collision { colliders, movers, .. } = &step.work.collision;
-    let (a, b) = (ids.0 as usize, ids.1 as usize);
+    let (a, b) = (pair.ids.0 as usize, pair.ids.1 as usize);
     let contact = new_contact(&colliders[a], &colliders[b]);
-    let surface = meet(&movers[a], &movers[b], step.settings);
+    let surface = surface_of(pair, &movers[a], &movers[b], step.settings);
     step.world.spawn((contact, Manifold { points }, surface, RowImpulses::default()))
+}
+
+/// How two surfaces meet. Those of a crowd part along the normal and do no more: where they would rub means nothing.
+fn surface_of(pair: &Pair, a: &Mover, b: &Mover, settings: &Settings) -> Surface {
+    let surface = meet(a, b, settings);
+    if !pair.crowded {
+        return surface;
+    }
+    Surface { friction: 0.0, restitution: 0.0, rolling_radius: 0.0, ..surface }
 }
 
 /// The contact of two colliders.

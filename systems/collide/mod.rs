@@ -1,11 +1,12 @@
 //! The *collide* stage: contact entities follow the poses.
 //!
 //! Colliders are read once (`colliders`), the broad phase lists near pairs, the narrow phase runs over them in parallel
-//! in a fixed order (`narrow`), and contact entities are spawned, updated and despawned in that same order (`entities`).
+//! in a fixed order (`narrow`), bodies that are in each other in crowds are left the contacts that part them (`crowds`), and contact entities are spawned, updated and despawned in that same order (`entities`).
 
 mod ahead;
 mod carry;
 mod colliders;
+mod crowds;
 mod entities;
 mod narrow;
 mod pairs;
@@ -29,6 +30,7 @@ pub fn update_contacts(step: &mut Step<'_>) {
     }
     entities::lend_manifolds(step);
     narrow::find_points(step);
+    crowds::thin_crowds(step);
     entities::keep_contacts(step);
     colliders::know_shapes(&mut step.work.collision);
 }

@@ -7,6 +7,7 @@ use crate::collision::{
 use crate::components::{ManifoldPoint, Surface};
 use crate::geometry::{
     ContactPoint, Placed, ShapeHandle, collide, collide_ball, collide_forms, first_touch, is_ball_pair,
+    own_direction,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
@@ -14,6 +15,8 @@ use crate::systems::parallel::for_each;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
+/// Bodies in exactly the same place are seen this share of their size beside each other.
+pub(super) const HAIR: f64 = 1e-6;
 /// Pairs per task: fixed, so that the work is cut the same way for any number of threads.
 pub(super) const CHUNK: usize = 64;
 /// The same for pairs without a contact, most of which are left alone.
@@ -75,6 +78,7 @@ impl Look<'_> {
         let (a, b) = (&self.briefs[pair.ids.0 as usize], &self.briefs[pair.ids.1 as usize]);
         pair.asleep = pair.entity.is_some() && !a.awake && !b.awake;
         if !pair.asleep {
+            (pair.parting, pair.crowded) = (f64::INFINITY, false);
             let seen = self.at(pair.ids, &mut pair.points, scratch);
             (pair.touches, pair.nearest, pair.free) = match seen {
                 Seen::Points(nearest) => (true, nearest, f64::NEG_INFINITY),
@@ -97,6 +101,18 @@ impl Look<'_> {
         scratch.fresh = points;
     }
 
+    /// The second of two colliders in exactly the same place, a hair beside the first: which way they part must be another one for
+    /// each pair.
+    #[cold]
+    fn set_beside(&self, ids: (u32, u32)) -> Mover {
+        let mut b = self.movers[ids.1 as usize];
+        let size = lesser(self.movers[ids.0 as usize].span, b.span);
+        let [to_a, to_b] =
+            [ids.0, ids.1].map(|id| own_direction(u64::from(self.colliders[id as usize].slot)));
+        b.pose.position += (to_b - to_a) * (HAIR * size);
+        b
+    }
+
     /// Where two colliders touch.
     #[inline]
     fn at(&self, ids: (u32, u32), points: &mut Vec<ManifoldPoint>, scratch: &mut PairScratch) -> Seen {
@@ -115,7 +131,12 @@ impl Look<'_> {
         if self.filter.is_some_and(|f| !f(self.colliders[i].entity, self.colliders[j].entity)) {
             return never;
         }
-        let (a, b) = (&self.movers[i], &self.movers[j]);
+        let beside;
+        let (a, mut b) = (&self.movers[i], &self.movers[j]);
+        if a.pose.position == b.pose.position {
+            beside = self.set_beside(ids);
+            b = &beside;
+        }
         let motion = Motion::of(a, b, &self.times);
         if is_ball_pair(a.form, b.form) {
             match collide_ball((a.form, &a.pose), (b.form, &b.pose), motion.reach) {

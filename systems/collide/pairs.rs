@@ -19,9 +19,13 @@ pub fn refresh(collision: &mut Collision) {
         old_pairs.extend(pairs.extract_if(.., |p| gone(p.ids)));
     }
     if changed {
-        sift(near, |p| broad.parted(p.ids), drop);
-        sift(pairs, |p| broad.parted(p.ids), |p| old_pairs.push(p));
-        ended.extend(broad.found().iter().map(|ids| NearPair::new(*ids)));
+        sift(near, |p| broad.parted(p.ids) || broad.is_fresh(p.ids), drop);
+        sift(pairs, |p| broad.parted(p.ids) || broad.is_left_out(p.ids), |p| old_pairs.push(p));
+        // What is listed anew may have its contact already.
+        let has_contact = |ids: (u32, u32)| {
+            broad.is_fresh(ids) && pairs.binary_search_by_key(&broad.rank(ids), |p| broad.rank(p.ids)).is_ok()
+        };
+        ended.extend(broad.found().iter().filter(|ids| !has_contact(**ids)).map(|ids| NearPair::new(*ids)));
         insert_sorted(near, ended, |p| broad.rank(p.ids));
         broad.settle();
     }
