@@ -13,8 +13,8 @@ pub use broad::{Bounds, Box3, BroadPhase, insert_sorted};
 pub use crowd::{Core, inner_ball, own_direction};
 pub use mass::MassProperties;
 pub use narrow::{
-    ContactPoint, NarrowScratch, Placed, Posed, Rides, Turns, collide, collide_ball, collide_forms,
-    is_ball_pair,
+    Approach, ContactPoint, NarrowScratch, Placed, Posed, Rides, Turns, collide, collide_ball, collide_forms,
+    collide_moving, is_ball_pair,
 };
 pub use shape::{Form, Shape, ShapeError, ShapeHandle};
 pub use surface::Surface;

@@ -6,8 +6,8 @@ use crate::collision::{
 };
 use crate::components::{ManifoldPoint, Surface};
 use crate::geometry::{
-    ContactPoint, Placed, ShapeHandle, collide, collide_ball, collide_forms, first_touch, is_ball_pair,
-    own_direction,
+    Approach, ContactPoint, Placed, ShapeHandle, collide, collide_ball, collide_forms, collide_moving,
+    first_touch, is_ball_pair, own_direction,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
@@ -21,6 +21,9 @@ pub(super) const HAIR: f64 = 1e-6;
 pub(super) const CHUNK: usize = 64;
 /// The same for pairs without a contact, most of which are left alone.
 pub(super) const NEAR_CHUNK: usize = 512;
+
+/// Share of the margin by which surfaces may be out of plane and are flush: a quarter of a millimetre.
+const FLUSH: f64 = 0.05;
 
 /// Finds the points of every near pair that may touch in this step. Pairs that have come to touch are in `begun` then.
 pub fn find_points(step: &mut Step<'_>) {
@@ -139,7 +142,7 @@ impl Look<'_> {
         }
         let motion = Motion::of(a, b, &self.times);
         if is_ball_pair(a.form, b.form) {
-            match collide_ball((a.form, &a.pose), (b.form, &b.pose), motion.reach) {
+            match collide_ball((a.form, &a.pose), (b.form, &b.pose), &motion.approach()) {
                 Ok(point) => {
                     let nearest = place_one(points, a, b, &point, &motion);
                     return if points.is_empty() { never } else { Seen::Points(nearest) };
@@ -257,6 +260,12 @@ impl Motion {
         Motion { relative, margin, reach: margin + lesser(way, own), way, fall, dt }
     }
 
+    /// How the shapes are looked at.
+    #[inline]
+    fn approach(&self) -> Approach {
+        Approach { reach: self.reach, motion: self.relative, flush: FLUSH * self.margin }
+    }
+
     /// Need shapes that are this far apart at least, and beyond reach, not be swept? Either all of their way is within reach, or
     /// what they move against each other is less than the gap.
     #[inline]
@@ -274,7 +283,7 @@ impl Motion {
         let PairScratch { narrow, found, .. } = scratch;
         let (form_a, form_b) = (a.0.form, b.0.form);
         let placed = |m: &Mover| (m.pose.position, m.pose.rotation);
-        let known = collide_forms((form_a, &a.0.pose), (form_b, &b.0.pose), self.reach, narrow, found);
+        let known = collide_forms((form_a, &a.0.pose), (form_b, &b.0.pose), &self.approach(), narrow, found);
         if let Some(gap) = known
             && (!found.is_empty() || self.misses(gap))
         {
@@ -284,7 +293,7 @@ impl Motion {
         let a = Placed { shape: a.1, position: pa, rotation: qa };
         let mut b = Placed { shape: b.1, position: pb, rotation: qb };
         if known.is_none() {
-            collide(&a, &b, self.reach, narrow, found);
+            collide_moving(&a, &b, &self.approach(), narrow, found);
         }
         if !found.is_empty() || self.way <= self.reach {
             return f64::NEG_INFINITY;

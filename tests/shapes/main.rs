@@ -4,4 +4,5 @@ mod arch;
 #[path = "../contact_support/mod.rs"]
 mod contact_support;
 mod kinds;
+mod slide;
 mod touching;

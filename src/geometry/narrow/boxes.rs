@@ -3,7 +3,9 @@
 //! What the general way does with features and shadows, written out for the pair that piles are made of. Symbols: R the
 //! rotation of b in a, t its place there; c = |R|.
 
-use super::{ContactPoint, NarrowScratch, PARALLEL, Rides, Turns, clip, extent, feature, push, snap};
+use super::{
+    Approach, ContactPoint, NarrowScratch, PARALLEL, Rides, Turns, clip, extent, feature, push, snap,
+};
 use glam::{DMat3, DVec2, DVec3};
 use parry3d_f64::math::Pose;
 
@@ -19,7 +21,14 @@ pub(super) enum Axis {
 }
 
 /// The axis of two boxes with half edges `ea` and `eb`; if they are further apart than `reach`, how far at least.
-pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: f64) -> Result<Axis, f64> {
+pub(super) fn separating_axis(
+    ea: DVec3,
+    eb: DVec3,
+    r: &DMat3,
+    t: DVec3,
+    approach: &Approach,
+) -> Result<Axis, f64> {
+    let reach = approach.reach;
     let c = DMat3::from_cols(r.x_axis.abs(), r.y_axis.abs(), r.z_axis.abs());
     let size = ea.min_element().min(eb.min_element());
     let of_a = t.abs() - ea - c * eb;
@@ -75,7 +84,45 @@ pub(super) fn separating_axis(ea: DVec3, eb: DVec3, r: &DMat3, t: DVec3, reach: 
             }
         }
     }
+    if approach.closes(best.0, best.1.normal(r)) {
+        return Ok(longest_apart(best, (of_a, of_b), (t.into(), t_b), r, approach));
+    }
     Ok(best.1)
+}
+
+/// The axis along which boxes in motion are apart longest: the one that is widest now, or the normal of another face.
+#[inline(never)]
+fn longest_apart(
+    widest: (f64, Axis),
+    (of_a, of_b): (DVec3, DVec3),
+    (t, t_b): (DVec3, DVec3),
+    r: &DMat3,
+    approach: &Approach,
+) -> Axis {
+    let first = widest.1.normal(r);
+    let mut best = (approach.lasts(widest.0, first), widest.1);
+    let of_a = (0..3).map(|i| (of_a[i], Axis::FaceOfA(i, side(t[i]))));
+    let of_b = (0..3).map(|k| (of_b[k], Axis::FaceOfB(k, side(t_b[k]))));
+    for (gap, axis) in of_a.chain(of_b) {
+        let n = axis.normal(r);
+        let lasts = approach.lasts(gap, n);
+        // A face that looks the same way says the same.
+        if n.dot(first) < 0.99 && lasts > best.0 {
+            best = (lasts, axis);
+        }
+    }
+    best.1
+}
+
+impl Axis {
+    /// Unit, from a to b.
+    fn normal(self, r: &DMat3) -> DVec3 {
+        match self {
+            Axis::FaceOfA(i, sign) => DVec3::AXES[i] * sign,
+            Axis::FaceOfB(i, sign) => r.col(i) * sign,
+            Axis::Edges(n) => n,
+        }
+    }
 }
 
 fn side(x: f64) -> f64 {
@@ -92,13 +139,14 @@ pub(super) fn touch(
     ea: DVec3,
     eb: DVec3,
     b_in_a: &Pose,
-    reach: f64,
+    approach: &Approach,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
 ) -> f64 {
+    let reach = approach.reach;
     let t = b_in_a.translation;
     let r = DMat3::from_quat(b_in_a.rotation);
-    let mut axis = match separating_axis(ea, eb, &r, t, reach) {
+    let mut axis = match separating_axis(ea, eb, &r, t, approach) {
         Ok(axis) => axis,
         Err(gap) => return gap,
     };
@@ -274,20 +322,13 @@ mod tests {
         t.dot(n).abs() - span(ea, DVec3::AXES) - span(eb, [r.x_axis, r.y_axis, r.z_axis])
     }
 
-    fn normal_of(axis: Axis, r: &DMat3) -> DVec3 {
-        match axis {
-            Axis::FaceOfA(i, sign) => DVec3::AXES[i] * sign,
-            Axis::FaceOfB(i, sign) => r.col(i) * sign,
-            Axis::Edges(n) => n,
-        }
-    }
-
     /// The axis is the best of the fifteen, and the clipped face has the points of two features laid over each other.
     #[test]
     fn boxes_touch_where_features_laid_over_each_other_do() {
         let mut seed = 9;
         let mut vector = || DVec3::new(random(&mut seed), random(&mut seed), random(&mut seed));
         let (mut touching, mut points) = (0, 0);
+        let near = Approach::still(0.05);
         for i in 0..20_000 {
             let (ea, eb) = (DVec3::splat(0.5) + 0.3 * vector(), DVec3::splat(0.4) + 0.3 * vector());
             let turn = DQuat::from_scaled_axis(vector() * if i % 3 == 0 { 0.05 } else { 3.0 });
@@ -297,7 +338,7 @@ mod tests {
             let edges = DVec3::AXES.iter().flat_map(|e| [r.x_axis, r.y_axis, r.z_axis].map(|f| e.cross(f)));
             let edges = edges.filter(|n| n.length() > 1e-3).map(|n| n.normalize());
             let widest = axes.chain(edges).map(|n| gap(ea, eb, &r, t, n)).fold(f64::NEG_INFINITY, f64::max);
-            let axis = match separating_axis(ea, eb, &r, t, 0.05) {
+            let axis = match separating_axis(ea, eb, &r, t, &near) {
                 Ok(axis) => axis,
                 Err(gap) => {
                     // No more than the widest: rounding on boxes of half a metre.
@@ -305,12 +346,12 @@ mod tests {
                     continue;
                 }
             };
-            let normal = normal_of(axis, &r);
+            let normal = axis.normal(&r);
             // The preference for faces: a thousandth of the smallest half edge.
             assert!(gap(ea, eb, &r, t, normal) > widest - 1e-3 && t.dot(normal) >= 0.0, "{i}: {axis:?}");
             let (mut quick, mut general) = (Vec::new(), Vec::new());
             let mut scratch = NarrowScratch::default();
-            touch(ea, eb, &pose, 0.05, &mut scratch, &mut quick);
+            touch(ea, eb, &pose, &near, &mut scratch, &mut quick);
             lay_over(ea, eb, &pose, normal, 0.05, &mut scratch, &mut general);
             assert_eq!(quick.len(), general.len(), "{i}: {quick:?} {general:?}");
             for p in &quick {

@@ -11,6 +11,7 @@ mod direction;
 mod feature;
 mod part;
 mod parting;
+mod passing;
 mod plane;
 mod reduce;
 mod round;
@@ -21,6 +22,7 @@ use glam::{DQuat, DVec3};
 use parry3d_f64::bounding_volume::BoundingVolume;
 use parry3d_f64::math::Pose;
 use part::Part;
+pub use passing::Approach;
 
 /// A shape in the world.
 #[derive(Clone, Copy)]
@@ -102,21 +104,34 @@ pub struct NarrowScratch {
 /// Writes the points at which `a` and `b` are closer than `reach` to `out`: at most four for each direction of the
 /// normal, in a fixed order. Non-finite poses and pairs that cannot meet (two half-spaces) give none.
 pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, out: &mut Vec<ContactPoint>) {
+    collide_moving(a, b, &Approach::still(reach), scratch, out);
+}
+
+/// The same for shapes that move: what they pass by is not met. See [`Approach`].
+pub fn collide_moving(
+    a: &Placed,
+    b: &Placed,
+    approach: &Approach,
+    scratch: &mut NarrowScratch,
+    out: &mut Vec<ContactPoint>,
+) {
     out.clear();
-    if !reach.is_finite() {
+    let reach = approach.reach;
+    if !reach.is_finite() || !approach.motion.is_finite() {
         return;
     }
-    if collide_forms((a.shape.form(), &a.pose()), (b.shape.form(), &b.pose()), reach, scratch, out).is_some()
-    {
+    let forms = [(a.shape.form(), &a.pose()), (b.shape.form(), &b.pose())];
+    if collide_forms(forms[0], forms[1], approach, scratch, out).is_some() {
         return;
     }
+    let approach = &approach.seen_from(a.rotation);
     let b_in_a = relative(a, b);
     if !b_in_a.is_finite() {
         return;
     }
     let (sa, sb) = (&**a.shape.parry(), &**b.shape.parry());
     if let (Some(pa), Some(pb)) = (part::convex(sa), part::convex(sb)) {
-        collide_parts(&pa, &pb, &b_in_a, reach, scratch, out);
+        collide_parts(&pa, &pb, &b_in_a, approach, scratch, out);
     } else {
         scratch.doubtful.clear();
         let near_b = sa.compute_aabb(&b_in_a.inverse()).loosened(reach);
@@ -125,7 +140,8 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
             part::each_part(sb, &near_b, &mut |pb, pose_b| {
                 let from = (out.len(), scratch.doubtful.len());
                 let b_part = pose_a.inv_mul(&(b_in_a * *pose_b));
-                collide_parts(&pa, &pb, &b_part, reach, scratch, out);
+                let approach = approach.seen_from(pose_a.rotation);
+                collide_parts(&pa, &pb, &b_part, &approach, scratch, out);
                 for point in out[from.0..].iter_mut().chain(&mut scratch.doubtful[from.1..]) {
                     point.offset = pose_a.transform_point(point.offset);
                     point.normal = pose_a.rotation * point.normal;
@@ -142,7 +158,7 @@ pub fn collide(a: &Placed, b: &Placed, reach: f64, scratch: &mut NarrowScratch, 
 pub fn collide_forms(
     (form_a, a): (Form, &Posed),
     (form_b, b): (Form, &Posed),
-    reach: f64,
+    approach: &Approach,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
 ) -> Option<f64> {
@@ -155,11 +171,11 @@ pub fn collide_forms(
             if !b_in_a.is_finite() {
                 return Some(f64::NEG_INFINITY);
             }
-            let gap = boxes::touch(ea, eb, &b_in_a, reach, scratch, out);
+            let gap = boxes::touch(ea, eb, &b_in_a, &approach.seen_from(a.rotation), scratch, out);
             finish(a.rotation, scratch, out);
             Some(gap)
         }
-        _ => Some(match round::touch((form_a, a), (form_b, b), reach) {
+        _ => Some(match round::touch_moving((form_a, a), (form_b, b), approach) {
             Ok(point) => {
                 out.push(point);
                 f64::NEG_INFINITY
@@ -178,8 +194,8 @@ pub fn is_ball_pair(a: Form, b: Form) -> bool {
 
 /// The one point of a ball and a ball or box, or how far apart they are at least (−∞ for other pairs).
 #[inline(always)]
-pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), reach: f64) -> Result<ContactPoint, f64> {
-    round::touch(a, b, reach)
+pub fn collide_ball(a: (Form, &Posed), b: (Form, &Posed), approach: &Approach) -> Result<ContactPoint, f64> {
+    round::touch_moving(a, b, approach)
 }
 
 /// Leaves the points that say as much as all, in world axes.
@@ -220,10 +236,11 @@ fn collide_parts(
     a: &Part,
     b: &Part,
     b_in_a: &Pose,
-    reach: f64,
+    approach: &Approach,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
 ) {
+    let reach = approach.reach;
     match (a, b) {
         (Part::HalfSpace(_), Part::HalfSpace(_)) => {}
         (Part::HalfSpace(up), _) => {
@@ -253,9 +270,9 @@ fn collide_parts(
             });
         }
         (Part::Box(x), Part::Box(y)) => {
-            boxes::touch(x.half_extents, y.half_extents, b_in_a, reach, scratch, out);
+            boxes::touch(x.half_extents, y.half_extents, b_in_a, approach, scratch, out);
         }
-        _ => collide_convex(a, b, b_in_a, reach, scratch, out),
+        _ => collide_convex(a, b, b_in_a, approach, scratch, out),
     }
 }
 
@@ -271,11 +288,13 @@ fn collide_convex(
     a: &Part,
     b: &Part,
     b_in_a: &Pose,
-    reach: f64,
+    approach: &Approach,
     scratch: &mut NarrowScratch,
     out: &mut Vec<ContactPoint>,
 ) {
+    let reach = approach.reach;
     let Some(nearest) = direction::nearest(a, b, b_in_a, reach) else { return };
+    let nearest = passing::passed(a, b, b_in_a, approach, nearest.normal).unwrap_or(nearest);
     let found = nearest.normal;
     let back = b_in_a.rotation.inverse();
     let mut normal = found;

@@ -46,6 +46,15 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// The point that is furthest along a unit vector; `None` for half-spaces.
+    pub(super) fn support(&self, n: DVec3) -> Option<DVec3> {
+        match self {
+            Part::HalfSpace(_) => None,
+            Part::Ball(ball) => Some(n * ball.radius),
+            _ => Some(self.core()?.local_support_point(n) + n * self.radius()),
+        }
+    }
+
     /// How large the core is about (m).
     pub(super) fn size(&self) -> f64 {
         match self {

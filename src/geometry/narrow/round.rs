@@ -1,6 +1,6 @@
 //! Balls against balls and boxes, in closed form: the pairs that heaps are made of.
 
-use super::{ContactPoint, Posed, Rides, Turns};
+use super::{Approach, ContactPoint, Posed, Rides, Turns};
 use crate::geometry::shape::Form;
 use glam::DVec3;
 
@@ -40,6 +40,43 @@ pub(super) fn touch(
     let point = ContactPoint { offset, normal, separation, rides: Rides::Between, turns: Turns::Neither };
     let sound = separation <= reach && offset.is_finite() && normal.is_finite();
     if sound { Ok(point) } else { Err(separation) }
+}
+
+/// The same for what moves: a ball that passes by is not stopped.
+#[inline(always)]
+pub(super) fn touch_moving(
+    a: (Form, &Posed),
+    b: (Form, &Posed),
+    approach: &Approach,
+) -> Result<ContactPoint, f64> {
+    let point = touch(a, b, approach.reach)?;
+    if !approach.closes(point.separation, point.normal) {
+        return Ok(point);
+    }
+    passed(a, b, approach).map_or(Ok(point), Ok)
+}
+
+/// The point along the direction in which the two pass each other, if they do.
+#[inline(never)]
+fn passed(a: (Form, &Posed), b: (Form, &Posed), approach: &Approach) -> Option<ContactPoint> {
+    let then = Posed { position: b.1.position + approach.motion, ..*b.1 };
+    let normal = touch(a, (b.0, &then), f64::MAX).ok()?.normal;
+    let apart = b.1.position - a.1.position;
+    let span = |(form, at): (Form, &Posed)| match form {
+        Form::Box(half) => half.dot((at.rotation.inverse() * normal).abs()),
+        Form::Ball(radius) => radius,
+        Form::Other => f64::INFINITY,
+    };
+    let separation = normal.dot(apart) - span(a) - span(b);
+    if !approach.passes(separation, normal) || separation > approach.reach {
+        return None;
+    }
+    let offset = match (a.0, b.0) {
+        (Form::Ball(radius), _) => normal * (radius + 0.5 * separation),
+        (_, Form::Ball(radius)) => apart - normal * (radius + 0.5 * separation),
+        _ => return None,
+    };
+    Some(ContactPoint { offset, normal, separation, rides: Rides::Between, turns: Turns::Neither })
 }
 
 /// The outward direction of a box's surface at the point nearest to `p`, and the distance of `p` (negative inside);
@@ -98,7 +135,8 @@ mod tests {
                 let (sa, sb) = (&**a.shape.parry(), &**b.shape.parry());
                 let (pa, pb) = (part::convex(sa).expect("convex"), part::convex(sb).expect("convex"));
                 let mut out = Vec::new();
-                collide_parts(&pa, &pb, &relative(&a, &b), 10.0, &mut NarrowScratch::default(), &mut out);
+                let ten = Approach::still(10.0);
+                collide_parts(&pa, &pb, &relative(&a, &b), &ten, &mut NarrowScratch::default(), &mut out);
                 let general = out[0];
                 // Rounding of two rotations on shapes of a metre.
                 assert!((general.separation - quick.separation).abs() < 1e-12, "{i}");
