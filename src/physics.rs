@@ -130,6 +130,11 @@ impl Physics {
         }
     }
 
+    /// What a system works on outside of a step.
+    pub(crate) fn parts(&mut self) -> (&Settings, &mut Work, &mut StepReport) {
+        (&self.settings, &mut self.work, &mut self.report)
+    }
+
     /// Sets the clock and forgets what buffers remember of the steps since.
     pub(crate) fn restart(&mut self, step: u64, time: f64, next_constraint: u64) {
         self.report = StepReport { step, time, ..StepReport::default() };

@@ -35,6 +35,13 @@ pub fn update_contacts(step: &mut Step<'_>) {
     colliders::know_shapes(&mut step.work.collision);
 }
 
+/// Brings colliders and near pairs up to date with the poses, for queries between steps; contacts stay as they are until the next
+/// step.
+pub fn refresh_colliders(step: &mut Step<'_>) {
+    colliders::read_colliders(step);
+    pairs::refresh(&mut step.work.collision);
+}
+
 /// Notes which pairs of bodies joints keep from touching.
 fn list_jointed(work: &mut Work) {
     let jointed = &mut work.collision.jointed;

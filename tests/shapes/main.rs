@@ -4,5 +4,6 @@ mod arch;
 #[path = "../contact_support/mod.rs"]
 mod contact_support;
 mod kinds;
+mod queries;
 mod slide;
 mod touching;
