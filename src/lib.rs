@@ -47,6 +47,7 @@ pub mod linalg;
 pub mod math;
 pub mod partition;
 pub mod physics;
+pub mod range;
 pub mod replay;
 pub mod report;
 pub mod scene;

@@ -3,7 +3,7 @@
 use crate::components::{Force, Torque};
 use crate::constraint::Constraint;
 use crate::events::ContactEvent;
-use crate::report::StepReport;
+use crate::report::{StepReport, Trouble};
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
 use crate::snapshot::Keeper;
@@ -22,6 +22,8 @@ pub struct Physics {
     report: StepReport,
     threads: Threads,
     base_forces: Vec<(Entity, Force, Torque)>,
+    /// The last settings that were all within their ranges.
+    good: Settings,
 }
 
 /// Whose threads work on a step.
@@ -52,6 +54,7 @@ impl Physics {
             report: StepReport::default(),
             threads: Threads::Shared,
             base_forces: Vec::new(),
+            good: Settings::default(),
         };
         systems::add_built_in_constraints(&mut physics);
         physics
@@ -88,11 +91,12 @@ impl Physics {
 
     fn run(&mut self, world: &mut World, dt: f64) {
         let (step, time) = (self.report.step + 1, self.report.time + dt);
-        let substeps = self.settings.substeps.max(1);
         let (troubles, mut unconverged) = (std::mem::take(&mut self.report.troubles), false);
         let substep = dt / f64::from(substeps);
         self.report = StepReport { step, time, dt: substep, troubles, ..StepReport::default() };
         self.report.troubles.clear();
+        self.check_settings();
+        let substeps = self.settings.substeps;
         self.base_forces.clear();
         if substeps > 1 {
             self.base_forces.extend(world.query_mut::<(Entity, &Force, &Torque)>().into_iter().filter_map(
@@ -118,6 +122,15 @@ impl Physics {
         self.report.converged = !unconverged;
         clear_forces(world);
         self.pipeline.end_step();
+    }
+
+    /// Numbers out of their ranges are told, and the last good ones put back.
+    fn check_settings(&mut self) {
+        if self.settings != self.good {
+            let Self { settings, good, report, .. } = self;
+            settings.mend(good, |number| report.trouble(Trouble::Setting { number }));
+            good.clone_from(settings);
+        }
     }
 
     /// What the user applied before the step acts in every substep; what systems added in the last one does not.

@@ -1,5 +1,6 @@
 //! What a step has to say for itself.
 
+use crate::range::OutOfRange;
 use hecs::Entity;
 
 /// The first thing that was wrong with a body or constraint.
@@ -34,7 +35,7 @@ impl BadQuantity {
             BadQuantity::Rotation => "rotation is not a finite quaternion with a length",
             BadQuantity::LinearVelocity => "linear velocity is not finite or above Settings::max_speed",
             BadQuantity::AngularVelocity => "angular velocity is not finite or above Settings::max_speed",
-            BadQuantity::Mass => "mass is not a positive finite number of kilograms",
+            BadQuantity::Mass => "mass is not a positive finite number of kilograms (from 1e-15 to 1e15)",
             BadQuantity::Inertia => {
                 "inertia is not symmetric positive definite within the triangle inequality \
                  (no principal moment may exceed the sum of the other two)"
@@ -53,6 +54,28 @@ impl BadQuantity {
 /// Something the world's data made the engine do, with the entity it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Trouble {
+    /// A setting was out of its range; the last good value was put back.
+    #[error("setting {number}; the last good value is in force")]
+    Setting {
+        /// The number.
+        number: OutOfRange,
+    },
+    /// A number of a component was out of its range; the last good value was put back, or the default.
+    #[error("{entity:?}: {number}; the last good value (or the default) is in force")]
+    Number {
+        /// What carries it.
+        entity: Entity,
+        /// The number.
+        number: OutOfRange,
+    },
+    /// A number of a constraint is out of its range.
+    #[error("constraint {entity:?}: {number}; the constraint is skipped in this step")]
+    BadConstraint {
+        /// The constraint.
+        entity: Entity,
+        /// The number.
+        number: OutOfRange,
+    },
     /// A body was taken out of the simulation.
     #[error("body {entity:?} is quarantined: its {}; mend it and remove `Quarantined`", quantity.sentence())]
     Quarantined {
@@ -88,7 +111,9 @@ pub enum Trouble {
         body: Entity,
     },
     /// A constraint wrote a row that is not finite.
-    #[error("constraint {entity:?}: a row is not finite; the constraint is skipped in this step")]
+    #[error(
+        "constraint {entity:?}: a row is not finite, or its lower bound is above the upper; the constraint is skipped in this step"
+    )]
     BadRow {
         /// The constraint.
         entity: Entity,

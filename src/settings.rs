@@ -1,5 +1,7 @@
 //! Every tunable, with unit, default and nominal range.
 
+pub mod table;
+
 use crate::solver::Method;
 use crate::solver::mixed::{Kernels, MixedOptions};
 use glam::DVec3;
@@ -56,7 +58,8 @@ pub enum Integrator {
     SemiImplicit,
 }
 
-/// Everything that can be tuned. Change fields between steps as you like.
+/// Everything that can be tuned. Change fields between steps as you like: a number that is out of its range ([`table`]) is told
+/// in the next step's report, and the last one that was within is put back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Gravity (m/s²). Default (0, 0, −9.81).

@@ -6,9 +6,12 @@
 //! constraints' own components stay in the world. Restoring and stepping gives the same bits as never having left, for any number
 //! of threads.
 
+mod bodies;
+mod check;
 mod constraints;
 mod contacts;
 
+pub use check::seal;
 pub use constraints::Keeper;
 
 use crate::components::*;
@@ -19,7 +22,9 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
+/// Magic, version, checksum.
+const HEAD: usize = 16;
 
 /// A saved state; plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub struct Snapshot(Vec<u8>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// These bytes are no snapshot.
-    #[error("not a snapshot: {0}")]
+    #[error("not a snapshot, or a damaged one: {0}; the world is as it was")]
     Malformed(&'static str),
     /// It was written by another version of the format.
     #[error("the snapshot has format {found}, this build reads format {VERSION}; take a new one")]
@@ -60,16 +65,18 @@ impl Snapshot {
 }
 
 impl Physics {
-    /// Saves the dynamic state of all bodies and constraints.
+    /// Saves the dynamic state of all bodies and constraints as they are in the world, also of those that no step has seen yet:
+    /// one taken before the first step is where a level starts again.
     pub fn snapshot(&self, world: &World) -> Snapshot {
         let mut out = Writer(Vec::new());
         out.0.extend(MAGIC);
         out.u32(VERSION);
+        out.u64(0);
         out.u64(self.report().step);
         out.f64(self.report().time);
         out.u64(self.work.next_constraint);
-        write_bodies(world, &mut out);
-        write_impulses(world, &mut out);
+        bodies::write(world, &mut out);
+        constraints::write_impulses(world, &self.work.keepers, &mut out);
         constraints::write(world, &self.work.keepers, &mut out);
         contacts::write(world, &mut out);
         out.u32(self.work.joint_ties.len() as u32);
@@ -85,6 +92,7 @@ impl Physics {
         let failed: Vec<u32> = failed.filter_map(|i| i.bodies.first().copied()).collect();
         out.u32(failed.len() as u32);
         failed.into_iter().for_each(|slot| out.u32(slot));
+        seal(&mut out.0);
         Snapshot(out.0)
     }
 
@@ -94,9 +102,11 @@ impl Physics {
     /// If the bytes are no snapshot, or an entity of it is gone; then nothing is changed.
     pub fn restore(&mut self, world: &mut World, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let state = State::read(&snapshot.0)?;
-        state.check(world)?;
+        state.check(world, &self.work.keepers)?;
         state.apply(world, &self.work.keepers);
-        self.restart(state.step, state.time, state.next_constraint);
+        // Constraints that came later keep their numbers.
+        let later = world.query_mut::<&ConstraintIndex>().into_iter().map(|index| index.0 + 1).max();
+        self.restart(state.step, state.time, state.next_constraint.max(later.unwrap_or(0)));
         self.work.joint_ties.clone_from(&state.joint_ties);
         self.work.jointed_pairs.clone_from(&state.jointed_pairs);
         self.work.islands.extend(state.pivoting_failed.iter().map(|&slot| remembered(slot)));
@@ -104,29 +114,12 @@ impl Physics {
     }
 }
 
-/// State of one body; 184 bytes in the file.
-struct BodyState {
-    entity: Entity,
-    quarantined: bool,
-    rest: Rest,
-    position: DVec3,
-    rotation: DQuat,
-    linear: DVec3,
-    angular: DVec3,
-}
-
-struct ConstraintState {
-    entity: Entity,
-    index: u64,
-    rows: Vec<RowImpulse>,
-}
-
 struct State {
     step: u64,
     time: f64,
     next_constraint: u64,
-    bodies: Vec<BodyState>,
-    constraints: Vec<ConstraintState>,
+    bodies: Vec<bodies::SavedBody>,
+    constraints: Vec<constraints::SavedConstraint>,
     own: constraints::Saved,
     contacts: Vec<contacts::SavedContact>,
     joint_ties: Vec<(Entity, Entity)>,
@@ -142,73 +135,6 @@ fn remembered(slot: u32) -> Island {
     island
 }
 
-fn write_bodies(world: &World, out: &mut Writer) {
-    type Saved<'a> = (
-        Entity,
-        &'a Position,
-        &'a Rotation,
-        &'a LinearVelocity,
-        &'a AngularVelocity,
-        &'a BodyIndex,
-        hecs::Satisfies<&'a Quarantined>,
-        Option<&'a Rest>,
-    );
-    let mut query = world.query::<Saved<'_>>();
-    let count = query.iter().count();
-    let start = out.0.len() + 4;
-    out.u32(count as u32);
-    out.0.resize(start + count * BodyState::BYTES, 0);
-    for (entity, x, q, v, w, index, quarantined, rest) in query.iter() {
-        // Bodies in creation order, whatever order the query has; a stray index cannot reach beyond the buffer.
-        let at = start + index.0 as usize * BodyState::BYTES;
-        let Some(place) = out.0.get_mut(at..at + BodyState::BYTES) else { continue };
-        let numbers = x.0.to_array().into_iter().chain(q.0.to_array());
-        let numbers = numbers.chain(v.0.to_array()).chain(w.0.to_array()).map(f64::to_bits);
-        let new = Rest { position: x.0, rotation: q.0, ..Rest::default() };
-        let rest = rest.copied().unwrap_or(new);
-        let since = rest.position.to_array().into_iter().chain(rest.rotation.to_array()).map(f64::to_bits);
-        let flags = u64::from(quarantined) | u64::from(rest.asleep) << 1 | u64::from(rest.steady) << 2;
-        let words = [entity.to_bits().get(), flags, rest.time.to_bits()];
-        let words = words.into_iter().chain(since).chain(numbers);
-        for (bytes, word) in place.chunks_exact_mut(8).zip(words) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-    }
-}
-
-fn write_impulses(world: &World, out: &mut Writer) {
-    let mut query = world.query::<(Entity, &ConstraintIndex, &RowImpulses)>();
-    let mut all: Vec<(u64, Entity, &RowImpulses)> = query.iter().map(|(e, i, r)| (i.0, e, r)).collect();
-    all.sort_unstable_by_key(|&(index, entity, _)| (index, entity.to_bits()));
-    out.u32(all.len() as u32);
-    for (index, entity, rows) in all {
-        out.u64(entity.to_bits().get());
-        out.u64(index);
-        out.rows(&rows.0);
-    }
-}
-
-impl BodyState {
-    const BYTES: usize = 8 + 8 + 8 + (7 + 13) * 8;
-
-    fn read(input: &mut Reader<'_>) -> Result<BodyState, SnapshotError> {
-        let entity = input.entity()?;
-        let flags = input.u64()?;
-        let time = input.f64()?;
-        let (position, rotation) = (input.vec3()?, input.quat()?);
-        let rest = Rest { time, steady: flags & 4 != 0, asleep: flags & 2 != 0, position, rotation };
-        Ok(BodyState {
-            entity,
-            quarantined: flags & 1 != 0,
-            rest,
-            position: input.vec3()?,
-            rotation: input.quat()?,
-            linear: input.vec3()?,
-            angular: input.vec3()?,
-        })
-    }
-}
-
 impl State {
     fn read(bytes: &[u8]) -> Result<State, SnapshotError> {
         let mut input = Reader(bytes);
@@ -219,13 +145,12 @@ impl State {
         if found != VERSION {
             return Err(SnapshotError::Version { found });
         }
+        if input.u64()? != check::checksum(bytes) {
+            return Err(SnapshotError::Malformed("its checksum does not fit what it holds"));
+        }
         let (step, time, next_constraint) = (input.u64()?, input.f64()?, input.u64()?);
-        let bodies = input.list(BodyState::BYTES, BodyState::read)?;
-        let constraints = input.list(20, |input| {
-            let (entity, index) = (input.entity()?, input.u64()?);
-            let rows = input.list(12, Reader::row)?;
-            Ok(ConstraintState { entity, index, rows })
-        })?;
+        let bodies = input.list(bodies::BYTES, bodies::read)?;
+        let constraints = input.list(20, constraints::read_impulses)?;
         let own = constraints::read(&mut input)?;
         let contacts = contacts::read(&mut input)?;
         let joint_ties = input.list(16, |input| Ok((input.entity()?, input.entity()?)))?;
@@ -248,43 +173,11 @@ impl State {
         })
     }
 
-    fn check(&self, world: &World) -> Result<(), SnapshotError> {
-        for body in &self.bodies {
-            if !world.satisfies::<(&Position, &Rotation, &LinearVelocity, &AngularVelocity)>(body.entity) {
-                return Err(SnapshotError::Missing { entity: body.entity });
-            }
-        }
-        match self.constraints.iter().find(|c| !world.contains(c.entity)) {
-            Some(constraint) => Err(SnapshotError::Missing { entity: constraint.entity }),
-            None => Ok(()),
-        }
-    }
-
     fn apply(&self, world: &mut World, keepers: &[Keeper]) {
-        type Target<'a> =
-            (&'a mut Position, &'a mut Rotation, &'a mut LinearVelocity, &'a mut AngularVelocity);
-        for body in &self.bodies {
-            if let Ok((x, q, v, w)) = world.query_one_mut::<Target<'_>>(body.entity) {
-                (x.0, q.0, v.0, w.0) = (body.position, body.rotation, body.linear, body.angular);
-            }
-            let _ = world.insert_one(body.entity, body.rest);
-            let out = world.satisfies::<&Quarantined>(body.entity);
-            if body.quarantined && !out {
-                let _ = world.insert_one(body.entity, Quarantined);
-            } else if out && !body.quarantined {
-                let _ = world.remove_one::<Quarantined>(body.entity);
-            }
-        }
+        self.bodies.iter().for_each(|body| bodies::apply(body, world));
         contacts::apply(&self.contacts, world);
         constraints::apply(&self.own, world, keepers, self.constraints.iter().map(|c| c.entity));
-        for constraint in &self.constraints {
-            if let Ok(impulses) = world.query_one_mut::<&mut RowImpulses>(constraint.entity) {
-                impulses.0.clone_from(&constraint.rows);
-            } else {
-                let new = (ConstraintIndex(constraint.index), RowImpulses(constraint.rows.clone()));
-                let _ = world.insert(constraint.entity, new);
-            }
-        }
+        self.constraints.iter().for_each(|c| constraints::apply_impulses(c, world));
     }
 }
 
@@ -333,6 +226,15 @@ impl Reader<'_> {
     fn vec3(&mut self) -> Result<DVec3, SnapshotError> {
         Ok(DVec3::new(self.f64()?, self.f64()?, self.f64()?))
     }
+    /// A number that a solver may be given.
+    fn sound(&mut self) -> Result<f64, SnapshotError> {
+        let x = self.f64()?;
+        // 1e30: the largest number that constraints may write.
+        if x.abs() <= 1e30 { Ok(x) } else { Err(SnapshotError::Malformed("it has a number that cannot be")) }
+    }
+    fn sound_vec3(&mut self) -> Result<DVec3, SnapshotError> {
+        Ok(DVec3::new(self.sound()?, self.sound()?, self.sound()?))
+    }
     fn quat(&mut self) -> Result<DQuat, SnapshotError> {
         Ok(DQuat::from_xyzw(self.f64()?, self.f64()?, self.f64()?, self.f64()?))
     }
@@ -347,7 +249,7 @@ impl Reader<'_> {
             2 => Label::Upper,
             _ => return Err(SnapshotError::Malformed("it has a row label that cannot be")),
         };
-        Ok(RowImpulse { key: packed >> 2, lambda: self.f64()?, label })
+        Ok(RowImpulse { key: packed >> 2, lambda: self.sound()?, label })
     }
     /// A counted list; the count is checked against what is left, so that it cannot ask for memory it has no right to.
     fn list<T>(

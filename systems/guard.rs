@@ -23,7 +23,7 @@ type State<'a> = (
     &'a Mass,
     &'a Inertia,
     Option<&'a BodyIndex>,
-    Option<&'a Damping>,
+    Option<&'a mut Damping>,
     hecs::Satisfies<&'a Quarantined>,
 );
 
@@ -86,7 +86,16 @@ fn gather_state(step: &mut Step<'_>) -> bool {
                 bodies.view[slot] = view;
                 bodies.known[slot] = true;
                 bodies.quarantined[slot] = false;
-                bodies.damping[slot] = damping.copied().unwrap_or_default();
+                bodies.damping[slot] = match damping {
+                    None => Damping::default(),
+                    Some(damping) => {
+                        if let Err(number) = damping.check() {
+                            *damping = bodies.damping[slot];
+                            step.report.trouble(Trouble::Number { entity, number });
+                        }
+                        *damping
+                    }
+                };
             }
         }
     }
@@ -129,7 +138,7 @@ fn first_bad(view: &BodyView, last: &BodyView, known: bool, settings: &Settings)
     if view.kind != BodyKind::Dynamic || (known && view.mass == last.mass && view.inertia == last.inertia) {
         return None;
     }
-    if !(view.mass.is_finite() && view.mass > 0.0) {
+    if !(LEAST_MASS..=MOST_MASS).contains(&view.mass) {
         return Some(BadQuantity::Mass);
     }
     if !is_inertia(view.inertia) {
@@ -148,12 +157,18 @@ fn is_too_slender(inertia: DMat3) -> bool {
     !is_positive_definite(inertia - DMat3::from_diagonal(DVec3::splat(LEAST_MOMENT * trace)))
 }
 
+/// Dynamic bodies are at least this heavy (kg): a thousandth of a ball of water of a micrometre.
+pub const LEAST_MASS: f64 = 1e-15;
+/// And at most this (kg), a cube of water of 10 km. Beyond these, products of masses and speeds lose all that is small.
+pub const MOST_MASS: f64 = 1e15;
+
 /// Is this tensor one that a body can have: symmetric, positive definite, and no principal moment larger than the
 /// sum of the other two? The last is the same as ½ tr(I) E − I, the second moment of mass, having no negative
 /// eigenvalue.
 pub fn is_inertia(inertia: DMat3) -> bool {
     let size = inertia.to_cols_array().iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-    if !(size.is_finite() && size > 0.0) {
+    // Masses within their range on arms between a micrometre and 10,000 km.
+    if !(1e-30..=1e30).contains(&size) {
         return false;
     }
     let unsymmetric = inertia - inertia.transpose();

@@ -6,8 +6,10 @@
 //! is for the rows. Bodies that are still further apart than a tenth of their size come to lie on each other first and
 //! bounce in the next step (see [`crate::constraint::contact_rows`]).
 
+use super::collide::narrow::meet;
 use super::gather::world_inertia;
 use crate::components::{Contact, Manifold, Surface};
+use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::work::Bodies;
 use glam::{DMat3, DVec3};
@@ -43,11 +45,17 @@ pub fn bounce_pairs(step: &mut Step<'_>) {
 
 fn list_impacts(step: &mut Step<'_>, impacts: &mut Vec<Impact>) {
     let (bodies, collision) = (&step.work.bodies, &step.work.collision);
-    let mut query = step.world.query::<(&Contact, &Manifold, &Surface)>();
-    let contacts = query.view();
+    let mut query = step.world.query::<(&Contact, &Manifold, &mut Surface)>();
+    let mut contacts = query.view();
     for pair in &collision.pairs {
         let Some(entity) = pair.entity else { continue };
-        let Some((contact, manifold, surface)) = contacts.get(entity) else { continue };
+        let Some((contact, manifold, surface)) = contacts.get_mut(entity) else { continue };
+        // Systems of the user may have put anything there.
+        if let Err(number) = surface.check() {
+            let [a, b] = [pair.ids.0, pair.ids.1].map(|id| &collision.movers[id as usize]);
+            *surface = meet(a, b, step.settings);
+            step.report.trouble(Trouble::Number { entity, number });
+        }
         let (a, b) = (&collision.colliders[pair.ids.0 as usize], &collision.colliders[pair.ids.1 as usize]);
         let pushes = !contact.sensor && surface.enabled && surface.restitution > 0.0;
         if !pushes || !(bodies.is_dynamic(a.slot) || bodies.is_dynamic(b.slot)) {

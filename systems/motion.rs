@@ -3,9 +3,11 @@
 use crate::components::{
     AngularVelocity, BodyIndex, BodyKind, KinematicTarget, LinearVelocity, Position, PreviousPose, Rotation,
 };
+use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use glam::{DQuat, DVec3};
+use hecs::Entity;
 
 /// Keeps the pose before the step for those who draw between steps.
 pub fn keep_previous_poses(step: &mut Step<'_>) {
@@ -20,20 +22,23 @@ pub fn keep_previous_poses(step: &mut Step<'_>) {
 pub fn follow_targets(step: &mut Step<'_>) {
     let bodies = &mut step.work.bodies;
     let query = step.world.query_mut::<(
+        Entity,
         &BodyKind,
         &BodyIndex,
-        &KinematicTarget,
+        &mut KinematicTarget,
         &mut LinearVelocity,
         &mut AngularVelocity,
     )>();
-    for (kind, index, target, linear, angular) in query {
+    for (entity, kind, index, target, linear, angular) in query {
         let slot = index.0 as usize;
-        let finite = target.position.is_finite() && target.rotation.is_finite();
-        let turnable = target.rotation.length_squared() > 1e-12;
-        if *kind != BodyKind::Kinematic || bodies.quarantined[slot] || !finite || !turnable {
+        if *kind != BodyKind::Kinematic || bodies.quarantined[slot] {
             continue;
         }
         let view = &mut bodies.view[slot];
+        if let Err(number) = target.check() {
+            *target = KinematicTarget { position: view.position, rotation: view.rotation };
+            step.report.trouble(Trouble::Number { entity, number });
+        }
         linear.0 = (target.position - view.position) / step.dt;
         angular.0 = turning(view.rotation, target.rotation.normalize(), step.settings.integrator, step.dt);
         view.linear_velocity = linear.0;

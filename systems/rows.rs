@@ -37,6 +37,10 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
                 }
             };
             let bodies = slots.map(|s| &step.work.bodies.view[s as usize]);
+            if let Err(number) = constraint.check() {
+                step.report.trouble(Trouble::BadConstraint { entity, number });
+                continue;
+            }
             constraint.advance(bodies, last, step.dt);
             let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(step.settings.geometric_stiffness);
@@ -71,6 +75,9 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
         for &(_, entity) in &scratch.order {
             let Some((constraint, last)) = constraints.get(entity) else { continue };
             let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
+            if constraint.check().is_err() {
+                continue;
+            }
             if question.only.is_some_and(|only| !slots.iter().any(|&s| only[s as usize])) {
                 continue;
             }
@@ -80,6 +87,9 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
             let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(question.stiffness_share);
             constraint.write_rows(views, &mut writer);
+            if !scratch.rows.iter().all(is_sound) {
+                continue;
+            }
             for row in &scratch.rows {
                 scratch.jacobian.clear();
                 scratch.jacobian.extend(merged(row, &slots));
@@ -274,12 +284,29 @@ fn is_measured<const N: usize>(row: &Row<N>) -> bool {
     row.measured && row.bounds == Bounds::BOTH && !matches!(row.softness, Softness::Velocity { .. })
 }
 
+/// Larger numbers would overflow where a few of them are multiplied; scenes have the same bound.
+const LARGEST: f64 = 1e30;
+
 fn is_sound<const N: usize>(row: &Row<N>) -> bool {
-    let finite = row.jacobian.iter().all(|t| t.linear.is_finite() && t.angular.is_finite());
-    finite
-        && row.violation.is_finite()
-        && row.target_velocity.is_finite()
+    let within = |x: f64| x.abs() <= LARGEST;
+    let small = |v: glam::DVec3| within(v.x) && within(v.y) && within(v.z);
+    let soft = match row.softness {
+        Softness::Rigid => true,
+        Softness::Spring { stiffness, damping } => {
+            within(stiffness) && within(damping) && stiffness >= 0.0 && damping >= 0.0
+        }
+        Softness::Compliant { compliance, correction, max_speed } => {
+            within(compliance) && within(correction) && max_speed >= 0.0
+        }
+        Softness::Velocity { compliance } => within(compliance),
+    };
+    row.jacobian.iter().all(|t| small(t.linear) && small(t.angular))
+        && within(row.violation)
+        && within(row.target_velocity)
+        && soft
         && row.bounds.lower <= row.bounds.upper
+        && row.bounds.lower < f64::INFINITY
+        && row.bounds.upper > f64::NEG_INFINITY
 }
 
 /// How easily a body is moved: 1/m, and one over the mean of its principal moments; zero for those that do not move.

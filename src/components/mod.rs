@@ -9,6 +9,7 @@ pub mod constraint;
 pub mod contact;
 pub mod look;
 pub mod partition;
+mod ranges;
 
 pub use body::*;
 pub use collider::*;

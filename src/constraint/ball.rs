@@ -4,6 +4,7 @@ use super::anchored::push_anchor_rows;
 use super::axis::{AXIS_KEYS, Axis, Limits, RotationMotor, write_limit};
 use super::frame::{Frame, Frames, Placed, Pose};
 use super::{BodyView, Bounds, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -47,6 +48,13 @@ const NEAR: f64 = 0.1;
 impl Constraint for Ball {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.swing.iter().try_for_each(Limits::check)?;
+        self.twist.check()?;
+        self.motor.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

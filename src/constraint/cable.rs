@@ -3,6 +3,7 @@
 use super::anchored::{push_coordinate, push_force_stiffness, push_soft};
 use super::frame::{Frames, Placed};
 use super::{BodyView, Constraint, RowWriter, Softness};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 use std::f64::consts::PI;
@@ -86,6 +87,13 @@ impl Cable {
 impl Constraint for Cable {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.stretch.check()?;
+        self.bend.check()?;
+        self.twist.check()
     }
 
     fn write_rows(&self, [a, b]: [&BodyView; 2], out: &mut RowWriter) {

@@ -5,6 +5,7 @@ use super::frame::{Frames, Placed};
 use super::prismatic::push_rail_rows;
 use super::revolute::push_parallel_rows;
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -33,6 +34,12 @@ impl Cylindrical {
 impl Constraint for Cylindrical {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.slide.check()?;
+        self.turn.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

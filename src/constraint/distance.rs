@@ -1,7 +1,8 @@
 //! A rod without mass, a rope, and a spring with a damper: three ways to say "this far apart".
 
 use super::frame::{Coordinate, Pose};
-use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist};
+use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist, check};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -152,6 +153,12 @@ impl Constraint for Distance {
         [self.a, self.b]
     }
 
+    fn check(&self) -> Result<(), OutOfRange> {
+        check::anchor(self.anchor_a)?;
+        check::anchor(self.anchor_b)?;
+        check::length(self.length)
+    }
+
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
         let span = Span::new(views, self.anchor_a, self.anchor_b);
         out.push(Row {
@@ -171,6 +178,12 @@ impl Constraint for Distance {
 impl Constraint for Rope {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        check::anchor(self.anchor_a)?;
+        check::anchor(self.anchor_b)?;
+        check::length(self.length)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
@@ -193,6 +206,13 @@ impl Constraint for Rope {
 impl Constraint for SpringDamper {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        check::anchor(self.anchor_a)?;
+        check::anchor(self.anchor_b)?;
+        check::length(self.length)?;
+        check::spring(self.stiffness, self.damping)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

@@ -3,6 +3,7 @@
 use super::anchored::{push_anchor_rows, push_coordinate};
 use super::frame::{Frames, Placed};
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -27,6 +28,10 @@ impl Fixed {
 impl Constraint for Fixed {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()
     }
 
     fn write_rows(&self, [a, b]: [&BodyView; 2], out: &mut RowWriter) {

@@ -4,8 +4,13 @@
 //! tooth, so that no count of turns has to be kept and nothing drifts.
 
 use super::frame::{Frame, wrap_angle};
+<<<<<<< HEAD
 use super::{BodyView, Constraint, Row, RowWriter, Twist};
 use crate::math;
+=======
+use super::{BodyView, Constraint, Row, RowWriter, Twist, check};
+use crate::range::OutOfRange;
+>>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use glam::DVec3;
 use hecs::Entity;
 
@@ -49,6 +54,10 @@ impl Constraint for Gear {
         [self.a, self.b]
     }
 
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.wheels.iter().try_for_each(GearWheel::check)
+    }
+
     fn write_rows(&self, [a, b]: [&BodyView; 2], out: &mut RowWriter) {
         let scale = 1.0 / f64::from(self.wheels[0].teeth.max(1));
         let mut sum = 0.0;
@@ -78,6 +87,10 @@ pub type Differential = GearTrain<4>;
 impl<const N: usize> Constraint<N> for GearTrain<N> {
     fn bodies(&self) -> [Entity; N] {
         self.bodies
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.wheels.iter().skip(1).try_for_each(GearWheel::check)
     }
 
     fn write_rows(&self, views: [&BodyView; N], out: &mut RowWriter<'_, N>) {
@@ -114,6 +127,13 @@ pub struct RackPinion {
 impl Constraint<3> for RackPinion {
     fn bodies(&self) -> [Entity; 3] {
         self.bodies
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.pinion.check()?;
+        self.rail.check()?;
+        check::anchor(self.rack)?;
+        check::radius(self.radius)
     }
 
     fn write_rows(&self, [carrier, pinion, rack]: [&BodyView; 3], out: &mut RowWriter<'_, 3>) {

@@ -12,6 +12,7 @@ mod anchored;
 pub mod axis;
 pub mod ball;
 pub mod cable;
+mod check;
 pub mod contact_rows;
 pub mod cylindrical;
 pub mod distance;
@@ -47,6 +48,7 @@ pub use view::BodyView;
 pub use wheel::Wheel;
 
 use crate::components::RowImpulses;
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -56,6 +58,15 @@ use hecs::Entity;
 pub trait Constraint<const N: usize = 2>: Send + Sync + 'static {
     /// The bodies, in the order in which `write_rows` gets them.
     fn bodies(&self) -> [Entity; N];
+
+    /// Are all of its numbers within their ranges? Asked in every step before anything else; if not, the constraint is skipped
+    /// and the number told.
+    ///
+    /// # Errors
+    /// The first number that is not, and its range.
+    fn check(&self) -> Result<(), OutOfRange> {
+        Ok(())
+    }
 
     /// Writes the rows for the current state of the bodies. The number of rows may change from step to step.
     fn write_rows(&self, bodies: [&BodyView; N], out: &mut RowWriter<'_, N>);

@@ -5,6 +5,7 @@ use super::axis::Axis;
 use super::frame::{Frames, Placed};
 use super::revolute::push_parallel_rows;
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -35,6 +36,13 @@ impl Planar {
 impl Constraint for Planar {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.slide_y.check()?;
+        self.slide_z.check()?;
+        self.turn.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

@@ -4,6 +4,7 @@ use super::axis::{AXIS_KEYS, Axis, RotationMotor};
 use super::frame::{Frames, Placed};
 use super::prismatic::push_rail_rows;
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -32,6 +33,12 @@ impl PointOnLine {
 impl Constraint for PointOnLine {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.slide.check()?;
+        self.motor.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

@@ -4,6 +4,7 @@ use super::anchored::push_coordinate;
 use super::axis::Axis;
 use super::frame::{Frames, Placed};
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -42,6 +43,11 @@ pub(super) fn push_rail_rows(placed: &Placed, out: &mut RowWriter<'_, 2>) {
 impl Constraint for Prismatic {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.axis.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

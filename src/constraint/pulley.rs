@@ -9,9 +9,13 @@
 //! |f| ≤ 2 T tanh(μα/2), with T of the last step, as for the friction of contacts (000 eq. 11).
 
 use super::frame::wrap_angle;
-use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist};
+use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist, check};
 use crate::components::RowImpulses;
+<<<<<<< HEAD
 use crate::math;
+=======
+use crate::range::OutOfRange;
+>>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use crate::solver::{Label, RowKind};
 use glam::DVec3;
 use hecs::Entity;
@@ -138,6 +142,12 @@ fn drum_angle(drum: &BodyView, axis: DVec3) -> (f64, DVec3) {
 impl<const N: usize> Constraint<N> for PulleyRope<N> {
     fn bodies(&self) -> [Entity; N] {
         self.points.map(|p| p.body)
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.points.iter().try_for_each(RopePoint::check)?;
+        check::length(self.length)?;
+        self.winch.check()
     }
 
     fn write_rows(&self, views: [&BodyView; N], out: &mut RowWriter<'_, N>) {

@@ -4,6 +4,7 @@ use super::anchored::{push_anchor_rows, push_coordinate};
 use super::axis::Axis;
 use super::frame::{Frames, Placed};
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -42,6 +43,11 @@ pub(super) fn push_parallel_rows(placed: &Placed, key: u32, out: &mut RowWriter<
 impl Constraint for Revolute {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.axis.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

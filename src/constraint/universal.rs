@@ -4,6 +4,7 @@ use super::anchored::{push_anchor_rows, push_coordinate};
 use super::axis::Axis;
 use super::frame::{Coordinate, Frames, Placed};
 use super::{BodyView, Constraint, RowWriter};
+use crate::range::OutOfRange;
 use glam::DVec3;
 use hecs::Entity;
 
@@ -41,6 +42,12 @@ impl Universal {
 impl Constraint for Universal {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.first.check()?;
+        self.second.check()
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

@@ -3,8 +3,13 @@
 use super::anchored::push_coordinate;
 use super::axis::{Axis, Limits, Motor};
 use super::frame::{Coordinate, Frames, Placed};
+<<<<<<< HEAD
 use super::{BodyView, Constraint, Row, RowWriter, Softness};
 use crate::math;
+=======
+use super::{BodyView, Constraint, Row, RowWriter, Softness, check};
+use crate::range::OutOfRange;
+>>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use glam::DVec3;
 use hecs::Entity;
 
@@ -66,6 +71,14 @@ impl Wheel {
 impl Constraint for Wheel {
     fn bodies(&self) -> [Entity; 2] {
         [self.a, self.b]
+    }
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        self.frames.check()?;
+        self.drive.check()?;
+        self.suspension_limits.iter().try_for_each(Limits::check)?;
+        let (stiffness, damping) = (self.suspension_stiffness, self.suspension_damping);
+        check::suspension(stiffness, damping, self.suspension_rest, self.steering, self.brake)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {

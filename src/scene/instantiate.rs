@@ -72,17 +72,9 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.gravity {
         to.gravity = v;
     }
-    if let Some(v) = from.substeps {
-        to.substeps = v as u32;
-    }
-    if let Some(v) = from.newton {
-        to.newton = v as u32;
-    }
-    if let Some(v) = from.refine {
-        to.refine = v as u32;
-    }
-    if let Some(v) = from.projection {
-        to.projection = v as u32;
+    for &(name, value) in &from.numbers {
+        // The loader has held it against its range; a plan by hand may hold anything, which leaves the default.
+        let _ = to.set(name, value);
     }
     if let Some(v) = from.solver {
         to.method = v;
@@ -90,20 +82,8 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.partition {
         to.partitioning = v;
     }
-    if let Some(v) = from.joint_compliance {
-        to.joint_compliance = v;
-    }
-    if let Some(v) = from.contact_compliance {
-        to.contact_compliance = v;
-    }
     if let Some(v) = from.sleep {
         to.sleep = v;
-    }
-    if let Some(v) = from.sleep_speed {
-        to.sleep_speed = v;
-    }
-    if let Some(v) = from.sleep_time {
-        to.sleep_time = v;
     }
 }
 

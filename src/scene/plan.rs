@@ -48,28 +48,14 @@ pub struct SceneSettings {
     pub test_seconds: Option<f64>,
     /// Gravity (m/s²).
     pub gravity: Option<DVec3>,
-    /// Substeps of one step.
-    pub substeps: Option<usize>,
-    /// How often a step is solved again along the curve of its joints.
-    pub refine: Option<usize>,
-    /// Most iterations of Newton's method for joints that the last step did not foretell; 0 leaves it out.
-    pub newton: Option<usize>,
-    /// Iterations of post-step projection.
-    pub projection: Option<usize>,
     /// Solver.
     pub solver: Option<Method>,
     /// Partitioning.
     pub partition: Option<Partitioning>,
-    /// Compliance of joint rows (m/s per N·s).
-    pub joint_compliance: Option<f64>,
-    /// Compliance of contact rows (m/s per N·s).
-    pub contact_compliance: Option<f64>,
     /// Do islands at rest fall asleep?
     pub sleep: Option<bool>,
-    /// Speed below which a body is at rest (m/s).
-    pub sleep_speed: Option<f64>,
-    /// Time at rest before an island falls asleep (s).
-    pub sleep_time: Option<f64>,
+    /// Other numbers of [`crate::Settings`] by their names, within their ranges.
+    pub numbers: Vec<(&'static str, f64)>,
 }
 
 /// A viewpoint.

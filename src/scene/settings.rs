@@ -6,6 +6,7 @@ use super::plan::{Camera, SceneSettings};
 use super::read::{self, Fields};
 use super::text::Node;
 use crate::settings::Partitioning;
+use crate::settings::table::{Setting, TABLE};
 use crate::solver::Method;
 use glam::DVec3;
 
@@ -24,24 +25,38 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         dt: f.positive("dt")?,
         seconds: f.positive("seconds")?,
         test_seconds: f.positive("test_seconds")?,
-        gravity: f.vector("gravity")?,
-        substeps: f.count("substeps", 1000)?,
-        refine: f.count("refine", 100)?,
-        newton: f.count("newton", 100)?,
-        projection: f.count("projection", 100)?,
+        gravity: f.get("gravity").map(|n| read_gravity(n, variables)).transpose()?,
         solver,
         partition,
-        joint_compliance: f.not_negative("joint_compliance")?,
-        contact_compliance: f.not_negative("contact_compliance")?,
-        sleep: f.flag("sleep")?,
-        sleep_speed: f.not_negative("sleep_speed")?,
-        sleep_time: f.not_negative("sleep_time")?,
+            sleep: f.flag("sleep")?,
+        numbers: read_numbers(&mut f, variables)?,
     };
-    if settings.substeps == Some(0) {
-        return Err(Fault::new(node.at, "`substeps` is 0; it must be at least 1"));
-    }
     f.finish()?;
     Ok(settings)
+}
+
+fn read_gravity(node: &Node, variables: &Variables) -> Read<DVec3> {
+    let gravity = read::vector(node, variables)?;
+    let range = Setting::of("gravity").map(|s| s.range);
+    let within = range.map_or(Ok(()), |range| range.check_all(gravity.to_array()));
+    within.map(|()| gravity).map_err(|bad| Fault::new(node.at, bad.to_string()))
+}
+
+/// The numbers of the table of settings that are there.
+fn read_numbers(f: &mut Fields<'_, '_>, variables: &Variables) -> Read<Vec<(&'static str, f64)>> {
+    let mut numbers = Vec::new();
+    for setting in TABLE.iter().filter(|s| s.scalar) {
+        let name = setting.range.name;
+        let Some(node) = f.get(name) else { continue };
+        let value = if setting.whole {
+            read::count(node, u32::MAX as usize, variables)? as f64
+        } else {
+            read::number(node, variables)?
+        };
+        setting.range.check(value).map_err(|bad| Fault::new(node.at, bad.to_string()))?;
+        numbers.push((name, value));
+    }
+    Ok(numbers)
 }
 
 fn read_partition(node: &Node, variables: &Variables) -> Read<Partitioning> {

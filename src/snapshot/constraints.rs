@@ -1,9 +1,10 @@
 //! What constraints keep for themselves, in a snapshot: rope on a drum, the length of a winch's rope, that one is broken.
 
 use super::{Reader, SnapshotError, Writer};
-use crate::components::{Broken, ConstraintIndex, JointForce};
+use crate::components::{Broken, ConstraintIndex, JointForce, RowImpulse, RowImpulses};
 use crate::constraint::Constraint;
 use hecs::{Entity, World};
+use std::collections::BTreeMap;
 
 /// Constraints and what they keep.
 type States = Vec<(Entity, Vec<f64>)>;
@@ -12,6 +13,7 @@ type States = Vec<(Entity, Vec<f64>)>;
 pub struct Keeper {
     /// The type's full name.
     name: &'static str,
+    list: fn(&World, &mut Vec<Entity>),
     save: fn(&World, &mut States),
     load: fn(&mut World, Entity, &[f64]),
 }
@@ -19,12 +21,93 @@ pub struct Keeper {
 impl Keeper {
     /// That of a type.
     pub fn of<T: Constraint<N>, const N: usize>() -> Keeper {
-        Keeper { name: std::any::type_name::<T>(), save: save::<T, N>, load: load::<T, N> }
+        Keeper { name: std::any::type_name::<T>(), list: list::<T>, save: save::<T, N>, load: load::<T, N> }
     }
 }
 
+/// A constraint's number and impulses; no number yet before its first step.
+pub(super) struct SavedConstraint {
+    pub entity: Entity,
+    pub index: Option<u64>,
+    rows: Vec<RowImpulse>,
+}
+
+/// Stands for "not numbered yet".
+const NEW: u64 = u64::MAX;
+
+/// Writes numbers and impulses of all constraints, by number; those that no step has seen follow by entity.
+pub(super) fn write_impulses(world: &World, keepers: &[Keeper], out: &mut Writer) {
+    let mut query = world.query::<(Entity, &ConstraintIndex, &RowImpulses)>();
+    let mut all: Vec<(u64, Entity, &[RowImpulse])> =
+        query.iter().map(|(e, i, r)| (i.0, e, &r.0[..])).collect();
+    let mut new = Vec::new();
+    keepers.iter().for_each(|keeper| (keeper.list)(world, &mut new));
+    all.extend(new.into_iter().map(|entity| (NEW, entity, &[][..])));
+    all.sort_unstable_by_key(|&(index, entity, _)| (index, entity.to_bits()));
+    // An entity may carry constraints of several types.
+    all.dedup_by_key(|&mut (index, entity, _)| (index, entity));
+    out.u32(all.len() as u32);
+    for (index, entity, rows) in all {
+        out.u64(entity.to_bits().get());
+        out.u64(index);
+        out.rows(rows);
+    }
+}
+
+/// Reads one of those that [`write_impulses`] wrote.
+pub(super) fn read_impulses(input: &mut Reader<'_>) -> Result<SavedConstraint, SnapshotError> {
+    let (entity, index) = (input.entity()?, input.u64()?);
+    let index = (index != NEW).then_some(index);
+    Ok(SavedConstraint { entity, index, rows: input.list(12, Reader::row)? })
+}
+
+/// Gives a constraint its number and impulses back; one that had none is new again.
+pub(super) fn apply_impulses(saved: &SavedConstraint, world: &mut World) {
+    type Stored<'a> = (&'a mut ConstraintIndex, &'a mut RowImpulses);
+    let Some(number) = saved.index else {
+        let _ = world.remove::<(ConstraintIndex, RowImpulses)>(saved.entity);
+        return;
+    };
+    if let Ok((index, impulses)) = world.query_one_mut::<Stored<'_>>(saved.entity) {
+        index.0 = number;
+        impulses.0.clone_from(&saved.rows);
+    } else {
+        let _ = world.insert(saved.entity, (ConstraintIndex(number), RowImpulses(saved.rows.clone())));
+    }
+}
+
+/// Is every state one that a constraint of its type keeps? What is gone, or of a type that this engine does not know, is not
+/// looked at; it will be left alone.
+pub(super) fn check(saved: &Saved, world: &World, keepers: &[Keeper]) -> Result<(), SnapshotError> {
+    let mut now = Vec::new();
+    for keeper in keepers {
+        let of_type = || saved.states.iter().filter(|s| s.name == keeper.name);
+        if of_type().next().is_none() {
+            continue;
+        }
+        now.clear();
+        (keeper.save)(world, &mut now);
+        let sizes: BTreeMap<u64, usize> = now.iter().map(|(e, s)| (e.to_bits().get(), s.len())).collect();
+        for state in of_type() {
+            let size = sizes.get(&state.entity.to_bits().get());
+            if size.is_some_and(|size| *size != state.values.len()) {
+                return Err(SnapshotError::Malformed("a constraint keeps another number of values"));
+            }
+        }
+    }
+    match saved.broken.iter().find(|(entity, _)| !world.contains(*entity)) {
+        Some(&(entity, _)) => Err(SnapshotError::Missing { entity }),
+        None => Ok(()),
+    }
+}
+
+/// Those that no step has seen yet.
+fn list<T: Send + Sync + 'static>(world: &World, out: &mut Vec<Entity>) {
+    out.extend(world.query::<Entity>().with::<&T>().without::<&ConstraintIndex>().iter());
+}
+
 fn save<T: Constraint<N>, const N: usize>(world: &World, out: &mut States) {
-    for (entity, constraint) in world.query::<(Entity, &T)>().with::<&ConstraintIndex>().iter() {
+    for (entity, constraint) in world.query::<(Entity, &T)>().iter() {
         let mut state = Vec::new();
         constraint.save(&mut state);
         if !state.is_empty() {
@@ -87,11 +170,11 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Saved, SnapshotError> {
         let name = input.list(1, |input| Ok(input.take::<1>()?[0]))?;
         let name = String::from_utf8(name)
             .map_err(|_| SnapshotError::Malformed("it has a name that is not text"))?;
-        Ok(SavedState { name, entity: input.entity()?, values: input.list(8, Reader::f64)? })
+        Ok(SavedState { name, entity: input.entity()?, values: input.list(8, Reader::sound)? })
     })?;
     let broken = input.list(56, |input| {
         let entity = input.entity()?;
-        Ok((entity, JointForce { force: input.vec3()?, torque: input.vec3()? }))
+        Ok((entity, JointForce { force: input.sound_vec3()?, torque: input.sound_vec3()? }))
     })?;
     Ok(Saved { states, broken })
 }

@@ -2,6 +2,7 @@
 
 use super::{Reader, SnapshotError, Writer};
 use crate::components::*;
+use crate::constraint::contact_rows::STRIDE;
 use crate::geometry::{Rides, Turns};
 use glam::DVec3;
 use hecs::{Entity, World};
@@ -18,7 +19,6 @@ pub(super) struct SavedContact {
 pub(super) fn write(world: &World, out: &mut Writer) {
     let mut query = world.query::<(&Contact, &Manifold, &Surface, &RowImpulses)>();
     let mut all: Vec<_> = query.iter().collect();
-    let name = |c: &Contact| (c.a.to_bits(), c.collider_a, c.b.to_bits(), c.collider_b);
     all.sort_unstable_by_key(|(contact, ..)| name(contact));
     out.u32(all.len() as u32);
     for (contact, manifold, surface, impulses) in all {
@@ -64,12 +64,42 @@ pub(super) fn write(world: &World, out: &mut Writer) {
     }
 }
 
+/// Who a contact is: bodies and colliders.
+type PairName = (std::num::NonZeroU64, u32, std::num::NonZeroU64, u32);
+
+fn name(contact: &Contact) -> PairName {
+    (contact.a.to_bits(), contact.collider_a, contact.b.to_bits(), contact.collider_b)
+}
+
+impl SavedContact {
+    /// By this they are sorted.
+    pub fn name(&self) -> PairName {
+        name(&self.contact)
+    }
+
+    /// Can it be used as it is? Its surface is looked at in the next step, where users may change it.
+    pub fn is_sound(&self) -> bool {
+        self.contact.a != self.contact.b && self.manifold.points.iter().all(is_sound)
+    }
+}
+
+/// A point whose rows have keys, whose normal is one, and which has not lived longer than there were steps.
+fn is_sound(point: &ManifoldPoint) -> bool {
+    // 1e-6: far above the round-off of a unit vector, far below what would be seen in a motion.
+    let unit = |n: DVec3| (n.length_squared() - 1.0).abs() < 1e-6;
+    let normals = !point.carried || (unit(point.normal_a) && unit(point.normal_b));
+    point.key < u32::MAX / STRIDE && point.age < u32::MAX / 2 && unit(point.normal) && normals
+}
+
 /// Reads what [`write`] wrote.
 pub(super) fn read(input: &mut Reader<'_>) -> Result<Vec<SavedContact>, SnapshotError> {
     input.list(100, |input| {
         let (a, b) = (input.entity()?, input.entity()?);
         let (collider_a, collider_b, flags) = (input.u32()?, input.u32()?, input.u32()?);
-        let (approach, blow) = (input.f64()?, input.f64()?);
+        if flags > 7 {
+            return Err(SnapshotError::Malformed("it has a contact in a state that cannot be"));
+        }
+        let (approach, blow) = (input.sound()?, input.sound()?);
         let (sensor, touching) = (flags & 1 != 0, flags & 2 != 0);
         let contact = Contact { a, b, collider_a, collider_b, sensor, touching, approach, blow };
         let surface = Surface {
@@ -105,16 +135,19 @@ fn rides_number(rides: Rides) -> u32 {
 }
 
 fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
-    let (key, age, separation) = (input.u32()?, input.u32()?, input.f64()?);
-    let (approach, load) = (input.f64()?, input.f64()?);
-    let (seen, calm, flags) = (input.f64()?, input.f64()?, input.u32()?);
+    let (key, age, separation) = (input.u32()?, input.u32()?, input.sound()?);
+    let (approach, load) = (input.sound()?, input.sound()?);
+    let (seen, calm, flags) = (input.sound()?, input.sound()?, input.u32()?);
+    if flags > 0b11111 || flags & 3 == 3 || flags >> 2 & 3 == 3 {
+        return Err(SnapshotError::Malformed("it has a point in a state that cannot be"));
+    }
     let mut vectors = [DVec3::ZERO; 8];
     for v in &mut vectors {
-        *v = input.vec3()?;
+        *v = input.sound_vec3()?;
     }
     let [normal, normal_a, normal_b, tangent, arm_a, arm_b, anchor_a, anchor_b] = vectors;
-    let rides = [Rides::A, Rides::B, Rides::Between][(flags >> 2 & 3).min(2) as usize];
-    let turns = [Turns::A, Turns::B, Turns::Neither][(flags & 3).min(2) as usize];
+    let rides = [Rides::A, Rides::B, Rides::Between][(flags >> 2 & 3) as usize];
+    let turns = [Turns::A, Turns::B, Turns::Neither][(flags & 3) as usize];
     Ok(ManifoldPoint {
         key,
         normal,
@@ -146,5 +179,33 @@ pub(super) fn apply(saved: &[SavedContact], world: &mut World) {
     }
     for s in saved {
         world.spawn((s.contact, s.manifold.clone(), s.surface, RowImpulses(s.rows.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_whose_rows_have_no_keys_is_none() {
+        let unit = DVec3::Z;
+        let mut bytes = Writer(Vec::new());
+        (0..2).for_each(|_| bytes.u32(1));
+        (0..5).for_each(|_| bytes.f64(0.0));
+        bytes.u32(0);
+        (0..8).for_each(|_| bytes.vec3(unit));
+        let good = point(&mut Reader(&bytes.0)).unwrap();
+        assert!(is_sound(&good));
+        for bad in [
+            ManifoldPoint { key: 1 << 29, ..good },
+            ManifoldPoint { key: u32::MAX, ..good },
+            ManifoldPoint { age: u32::MAX, ..good },
+            ManifoldPoint { normal: DVec3::ZERO, ..good },
+            ManifoldPoint { carried: true, normal_b: DVec3::X * 2.0, ..good },
+        ] {
+            assert!(!is_sound(&bad), "{bad:?}");
+        }
+        bytes.0[48] = 3;
+        assert!(point(&mut Reader(&bytes.0)).is_err(), "there is no fourth way to turn");
     }
 }

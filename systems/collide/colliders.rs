@@ -4,6 +4,7 @@ use crate::collision::{BodyColliders, Brief, ColliderRecord, Collision, Mover};
 use crate::components::{BodyIndex, BodyKind, Collider, Colliders, CollisionFilter, Material};
 use crate::constraint::BodyView;
 use crate::geometry::{Bounds, Box3, Core, Form, Posed, Shape, ShapeHandle, inner_ball};
+use crate::report::{StepReport, Trouble};
 use crate::schedule::Step;
 use glam::{DMat3, DQuat, DVec3};
 use hecs::Entity;
@@ -14,17 +15,41 @@ pub fn read_colliders(step: &mut Step<'_>) {
     let margin = step.settings.contact_margin;
     collision.pass += 1;
     let mut seen = 0;
-    for (entity, index, colliders) in step.world.query_mut::<(Entity, &BodyIndex, &Colliders)>() {
+    for (entity, index, colliders) in step.world.query_mut::<(Entity, &BodyIndex, &mut Colliders)>() {
         let slot = index.0;
         if bodies.entity.get(slot as usize) != Some(&entity) || bodies.quarantined[slot as usize] {
             continue;
         }
         seen += 1;
+        mend(collision, entity, &mut colliders.0, step.report);
         let (view, awake) = (&bodies.view[slot as usize], bodies.is_awake(slot));
         read_body(collision, entity, slot, view, awake, &colliders.0, margin, step.dt);
     }
     if seen != collision.bodies {
         drop_gone(collision);
+    }
+}
+
+/// Puts numbers that are out of their range back to the last good ones, and tells each. Rotations are made unit.
+fn mend(collision: &Collision, entity: Entity, colliders: &mut [Collider], report: &mut StepReport) {
+    for (k, collider) in colliders.iter_mut().enumerate() {
+        if let Err(number) = collider.check() {
+            report.trouble(Trouble::Number { entity, number });
+            let body = collision.by_body.get(entity.id() as usize).filter(|b| b.entity == Some(entity));
+            let known = body.and_then(|b| b.ids.get(k)).map(|&number| number as usize);
+            (collider.position, collider.rotation, collider.material) = match known {
+                Some(n) => {
+                    let record = &collision.colliders[n];
+                    (record.local_position, record.local_rotation, collision.movers[n].material)
+                }
+                None => (DVec3::ZERO, DQuat::IDENTITY, Material::default()),
+            };
+        }
+        let length = collider.rotation.length_squared();
+        // 1e-6: what is written with few digits stays as it is.
+        if (length - 1.0).abs() > 1e-6 {
+            collider.rotation = collider.rotation.normalize();
+        }
     }
 }
 

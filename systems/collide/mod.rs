@@ -8,7 +8,7 @@ mod carry;
 mod colliders;
 mod crowds;
 mod entities;
-mod narrow;
+pub(in crate::systems) mod narrow;
 mod pairs;
 mod stop;
 

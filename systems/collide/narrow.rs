@@ -193,7 +193,7 @@ pub(in crate::systems) fn tied(jointed: &[(u32, u32)], a: u32, b: u32) -> bool {
 }
 
 /// How two materials meet.
-pub(super) fn meet(a: &Mover, b: &Mover, settings: &Settings) -> Surface {
+pub(in crate::systems) fn meet(a: &Mover, b: &Mover, settings: &Settings) -> Surface {
     let (m, n) = (&a.material, &b.material);
     let mass = lesser(lesser(a.mass, b.mass), 1e12);
     Surface {

@@ -3,7 +3,7 @@
 use super::{Fault, Patience, Random, Verdict, scenes};
 use std::path::{Path, PathBuf};
 use turnbuckle::scene::{LoadOptions, Scene, load_with};
-use turnbuckle::snapshot::Snapshot;
+use turnbuckle::snapshot::{Snapshot, seal};
 
 /// A damaged snapshot.
 pub struct SnapshotCase {
@@ -11,6 +11,8 @@ pub struct SnapshotCase {
     /// Steps before it was taken.
     age: u64,
     bytes: Vec<u8>,
+    /// Was the checksum made to fit the damage?
+    sealed: bool,
 }
 
 /// Scenes whose snapshots hold everything there is in one: joints, winches, contacts, sleepers.
@@ -42,7 +44,11 @@ impl SnapshotCase {
         for _ in 0..1 + random.below(3) {
             damage(&mut bytes, random);
         }
-        SnapshotCase { scene, age, bytes }
+        let sealed = random.chance(0.7);
+        if sealed {
+            seal(&mut bytes);
+        }
+        SnapshotCase { scene, age, bytes, sealed }
     }
 
     /// Restores it; where it is accepted, steps on.
@@ -57,6 +63,9 @@ impl SnapshotCase {
                 return Verdict::fault(Fault::Untrue, format!("refused ({error}), but the world changed"));
             }
             return Verdict::refused(error);
+        }
+        if !self.sealed {
+            return Verdict::fault(Fault::Untrue, "accepted, though its checksum does not fit");
         }
         let dt = scene.dt();
         patience.watch(&mut scene.world, &mut scene.physics, dt, |_, _, _| ())
