@@ -92,11 +92,12 @@ impl Physics {
     fn run(&mut self, world: &mut World, dt: f64) {
         let (step, time) = (self.report.step + 1, self.report.time + dt);
         let (troubles, mut unconverged) = (std::mem::take(&mut self.report.troubles), false);
-        let substep = dt / f64::from(substeps);
-        self.report = StepReport { step, time, dt: substep, troubles, ..StepReport::default() };
+        self.report = StepReport { step, time, troubles, ..StepReport::default() };
         self.report.troubles.clear();
         self.check_settings();
         let substeps = self.settings.substeps;
+        let substep = dt / f64::from(substeps);
+        self.report.dt = substep;
         self.base_forces.clear();
         if substeps > 1 {
             self.base_forces.extend(world.query_mut::<(Entity, &Force, &Torque)>().into_iter().filter_map(

@@ -44,8 +44,8 @@ impl BadQuantity {
                 "inertia has a principal moment below 1e-12 of the others (a body a million times as long as \
                  it is thick), of which double precision keeps nothing"
             }
-            BadQuantity::Force => "force is not finite",
-            BadQuantity::Torque => "torque is not finite",
+            BadQuantity::Force => "force is not finite or above 1e18 N",
+            BadQuantity::Torque => "torque is not finite or above 1e18 N·m",
             BadQuantity::Row => "a row is not finite",
         }
     }

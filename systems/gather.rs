@@ -26,7 +26,7 @@ pub fn gather_forces(step: &mut Step<'_>) {
         if bodies.entity.get(slot) != Some(&entity) || bodies.quarantined[slot] {
             continue;
         }
-        if let Some(quantity) = first_bad(v.0, w.0, f.0, t.0) {
+        if let Some(quantity) = first_bad(v.0, w.0, f.0, t.0, step.settings.max_speed) {
             // What is wrong with a force or a fresh velocity is dropped for this step; the body stays.
             (v.0, w.0) = (bodies.view[slot].linear_velocity, bodies.view[slot].angular_velocity);
             (f.0, t.0) = (DVec3::ZERO, DVec3::ZERO);
@@ -40,14 +40,18 @@ pub fn gather_forces(step: &mut Step<'_>) {
     }
 }
 
-fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3) -> Option<BadQuantity> {
-    if !v.is_finite() {
+/// Forces beyond this (N, N·m) throw the heaviest of bodies out of every bound.
+const MOST_FORCE: f64 = 1e18;
+
+fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3, max_speed: f64) -> Option<BadQuantity> {
+    let within = |x: DVec3, most: f64| x.is_finite() && x.abs().max_element() <= most;
+    if !within(v, max_speed) {
         Some(BadQuantity::LinearVelocity)
-    } else if !w.is_finite() {
+    } else if !within(w, max_speed) {
         Some(BadQuantity::AngularVelocity)
-    } else if !f.is_finite() {
+    } else if !within(f, MOST_FORCE) {
         Some(BadQuantity::Force)
-    } else if !t.is_finite() {
+    } else if !within(t, MOST_FORCE) {
         Some(BadQuantity::Torque)
     } else {
         None

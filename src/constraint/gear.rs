@@ -4,13 +4,9 @@
 //! tooth, so that no count of turns has to be kept and nothing drifts.
 
 use super::frame::{Frame, wrap_angle};
-<<<<<<< HEAD
-use super::{BodyView, Constraint, Row, RowWriter, Twist};
-use crate::math;
-=======
 use super::{BodyView, Constraint, Row, RowWriter, Twist, check};
+use crate::math;
 use crate::range::OutOfRange;
->>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use glam::DVec3;
 use hecs::Entity;
 

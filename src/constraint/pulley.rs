@@ -11,11 +11,8 @@
 use super::frame::wrap_angle;
 use super::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist, check};
 use crate::components::RowImpulses;
-<<<<<<< HEAD
 use crate::math;
-=======
 use crate::range::OutOfRange;
->>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use crate::solver::{Label, RowKind};
 use glam::DVec3;
 use hecs::Entity;

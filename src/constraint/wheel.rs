@@ -3,13 +3,9 @@
 use super::anchored::push_coordinate;
 use super::axis::{Axis, Limits, Motor};
 use super::frame::{Coordinate, Frames, Placed};
-<<<<<<< HEAD
-use super::{BodyView, Constraint, Row, RowWriter, Softness};
-use crate::math;
-=======
 use super::{BodyView, Constraint, Row, RowWriter, Softness, check};
+use crate::math;
 use crate::range::OutOfRange;
->>>>>>> 0d1a60c (Numbers are held against their ranges where they enter; snapshots are checked as a whole)
 use glam::DVec3;
 use hecs::Entity;
 

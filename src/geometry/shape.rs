@@ -77,8 +77,8 @@ pub enum Shape {
 /// Why a shape cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ShapeError {
-    /// A measure is zero, negative or not finite.
-    #[error("{shape}: {what} is {value}; it must be a positive finite number of metres")]
+    /// A measure is zero, negative, not finite, or of another world than the rest.
+    #[error("{shape}: {what} is {value:?}; it must be a positive finite number of metres, from 1e-9 to 1e9")]
     Measure {
         /// Which shape.
         shape: &'static str,
@@ -187,8 +187,22 @@ impl ShapeHandle {
     }
 }
 
+/// Measures and coordinates of shapes (m): products of three of them keep their digits.
+const LARGEST: f64 = 1e9;
+/// The same for measures, which must be above zero.
+const SMALLEST: f64 = 1e-9;
+
+/// Is this point finite, and not further out than [`LARGEST`]?
+fn is_near(point: &DVec3) -> bool {
+    point.abs().max_element() <= LARGEST && point.is_finite()
+}
+
 fn positive(shape: &'static str, what: &'static str, value: f64) -> Result<(), ShapeError> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(ShapeError::Measure { shape, what, value }) }
+    if (SMALLEST..=LARGEST).contains(&value) {
+        Ok(())
+    } else {
+        Err(ShapeError::Measure { shape, what, value })
+    }
 }
 
 fn malformed(shape: &'static str, what: impl Into<String>) -> ShapeError {
@@ -234,8 +248,8 @@ fn compile(shape: &Shape) -> Result<SharedShape, ShapeError> {
 }
 
 fn compile_hull(points: &[DVec3]) -> Result<SharedShape, ShapeError> {
-    if points.iter().any(|p| !p.is_finite()) {
-        return Err(malformed("convex hull", "a point is not finite"));
+    if !points.iter().all(is_near) {
+        return Err(malformed("convex hull", "a point is not finite, or further out than 1e9 m"));
     }
     let flat = ShapeError::FlatHull { points: points.len() };
     if !spans_volume(points) {
@@ -254,12 +268,12 @@ fn spans_volume(points: &[DVec3]) -> bool {
     let normal = (b - a).cross(c - a);
     let Some(d) = far(&|p| normal.dot(p - a).abs()) else { return false };
     // 1e-6 of the cube of the size: thinner hulls make the hull builder and the inertia degenerate.
-    size > 0.0 && normal.dot(d - a).abs() > 1e-6 * math::cube(size)
+    size >= SMALLEST && normal.dot(d - a).abs() > 1e-6 * math::cube(size)
 }
 
 fn compile_mesh(vertices: &[DVec3], indices: &[[u32; 3]]) -> Result<SharedShape, ShapeError> {
-    if vertices.iter().any(|v| !v.is_finite()) {
-        return Err(malformed("triangle mesh", "a vertex is not finite"));
+    if !vertices.iter().all(is_near) {
+        return Err(malformed("triangle mesh", "a vertex is not finite, or further out than 1e9 m"));
     }
     if indices.is_empty() {
         return Err(malformed("triangle mesh", "there is no triangle"));
@@ -303,11 +317,11 @@ fn compile_heights(size: [usize; 2], heights: &[f64], scale: DVec3) -> Result<Sh
         );
         return Err(malformed("height field", what));
     }
-    if heights.iter().any(|h| !h.is_finite()) {
-        return Err(malformed("height field", "a height is not finite"));
-    }
     for value in scale.to_array() {
         positive("height field", "scale", value)?;
+    }
+    if !heights.iter().all(|h| (h * scale.y).abs() <= LARGEST) {
+        return Err(malformed("height field", "a height is not finite, or above 1e9 m"));
     }
     let mut array = parry3d_f64::utils::Array2::repeat(rows, columns, 0.0);
     for r in 0..rows {
@@ -335,6 +349,12 @@ fn compile_compound(parts: &[(DVec3, DQuat, Shape)]) -> Result<SharedShape, Shap
             return Err(malformed(
                 "compound",
                 "parts must be convex; put the rest on colliders of their own",
+            ));
+        }
+        if !(is_near(position) && (rotation.length_squared() - 1.0).abs() < 1e-2) {
+            return Err(malformed(
+                "compound",
+                "a part's position is not finite, or its rotation not of length 1",
             ));
         }
         compiled.push((Pose::from_parts(*position, *rotation), compile(shape)?));

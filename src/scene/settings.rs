@@ -28,7 +28,7 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         gravity: f.get("gravity").map(|n| read_gravity(n, variables)).transpose()?,
         solver,
         partition,
-            sleep: f.flag("sleep")?,
+        sleep: f.flag("sleep")?,
         numbers: read_numbers(&mut f, variables)?,
     };
     f.finish()?;

@@ -305,7 +305,8 @@ fn new_mover(pose: Posed) -> Mover {
 fn measure(record: &mut ColliderRecord, mover: &mut Mover, collider: &Collider) {
     let shape = &collider.shape;
     record.thickness = shape.thickness();
-    if record.thickness.is_finite() && record.thickness > 0.0 {
+    // A tenth of a micrometre: what is thinner has no inside, and the least ball is a nanometre.
+    if record.thickness.is_finite() && record.thickness >= 1e-7 {
         record.core = ShapeHandle::sphere(0.5 * record.thickness);
         record.centre = ShapeHandle::sphere(0.01 * record.thickness);
     }
