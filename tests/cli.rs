@@ -414,3 +414,21 @@ fn what_is_watched_is_in_trace_and_report() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("did you mean `slider`?"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn what_a_script_does_before_the_first_step_is_work() {
+    let folder = folder("kick");
+    let (file, report) = (folder.join("kick.ron"), folder.join("r.json"));
+    let kick = "After(seconds: 0, action: Impulse(body: \"b\", impulse: (0, 0, 10)))";
+    let scene = format!("Scene(items: [Body(name: \"b\", mass: 2), {kick}])");
+    std::fs::write(&file, scene).expect("written");
+    let (f, r) = (file.to_str().expect("a path"), report.to_str().expect("a path"));
+    let output = turnbuckle(&["run", f, "--steps", "10", "--quiet", "--report", r]);
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+    let energy = |key: &str| json["energy"][key].as_f64().expect("a number");
+    // p²/2m = 25 J; a few roundings of numbers of that size.
+    assert!((energy("work") - 25.0).abs() < 1e-12 * 25.0, "{}", json["energy"]);
+    assert!(energy("max_unexplained") < 1e-12 * 25.0, "{}", json["energy"]);
+}

@@ -196,6 +196,12 @@ fn several_faults_are_told_at_once_with_their_lines() {
         "{told}"
     );
     assert!(told.contains("\n   |                   ^"), "{told}");
+    // A faulty body does not keep its name from another one.
+    let e = load(
+        "Scene(items: [\n  Body(name: \"a\", mass: 1, pinned: true),\n  Body(name: \"a\", mass: 1),\n])",
+    );
+    let e = e.expect_err("a pin without a partition");
+    assert!(e.line == 2 && e.others.is_empty() && e.message.contains("`pinned` needs to know where"), "{e}");
     // What refers to bodies is looked at once they are right.
     let text = "Scene(items: [\n  Body(name: \"a\", mass: 1),\n  Ball(a: \"b\", b: \"world\", at: (0, 0, 0)),\n  \
                 Ball(a: \"a\", b: \"c\", at: (0, 0, 0)),\n])";

@@ -376,9 +376,7 @@ impl Builder<'_> {
             self.add_odd(fault);
         }
         let name = self.full_name(&spec.name, scope, spec.place)?;
-        if !name.is_empty()
-            && let Some(first) = self.names.insert(name.clone(), index as u32)
-        {
+        if let Some(&first) = self.names.get(&name) {
             let first = self.plan.bodies[first as usize].at;
             let message =
                 format!("there are two bodies `{}`; the first is in line {}", shorten(&name), first.line);
@@ -400,6 +398,10 @@ impl Builder<'_> {
             c.position -= center;
         }
         let fixed = spec.kind == BodyKind::Fixed;
+        // A name is taken once its body is there: reading goes on after a body that is faulty.
+        if !name.is_empty() {
+            self.names.insert(name.clone(), index as u32);
+        }
         self.plan.bodies.push(BodyPlan {
             name,
             kind: spec.kind,

@@ -1,8 +1,8 @@
 //! From a plan to a world that moves.
 
-use super::joints;
 use super::plan::{BodyPlan, JointKind, ScenePlan};
 use super::play::Player;
+use super::{joints, judge};
 use crate::Physics;
 use crate::components::*;
 use hecs::{Entity, World};
@@ -42,6 +42,8 @@ impl Scene {
             plan.joints.iter().map(|j| joints::spawn_joint(&mut world, j, entity)).collect();
         let mut physics = Physics::new();
         apply_settings(&plan, &mut physics);
+        // What a script does before the first step is work, as it is before any other.
+        physics.work.energy = Some(judge::energy(&plan, physics.settings.gravity));
         if let Some(player) = Player::new(&plan, &bodies, &spawned) {
             player.attach(&mut physics);
         }

@@ -184,7 +184,7 @@ fn pose(world: &World, entity: Entity) -> (DVec3, DQuat) {
 }
 
 /// Kinetic and potential energy of a plan, counted as the step's report counts it.
-fn energy(plan: &ScenePlan, gravity: DVec3) -> f64 {
+pub(super) fn energy(plan: &ScenePlan, gravity: DVec3) -> f64 {
     let dynamic = plan.bodies.iter().filter(|b| b.kind == crate::components::BodyKind::Dynamic);
     dynamic
         .map(|b| {
