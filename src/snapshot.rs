@@ -129,8 +129,8 @@ struct State {
 }
 
 /// A group of which only the smallest body and the solver's memory are known; the graph stage fills in the rest.
-fn remembered(slot: u32) -> Island {
-    let mut island = Island { bodies: vec![slot], ..Island::default() };
+fn remembered(slot: u32) -> Box<Island> {
+    let mut island = Box::new(Island { bodies: vec![slot], ..Island::default() });
     island.solver.set_pivoting_failed(true);
     island
 }

@@ -21,12 +21,12 @@ pub struct Work {
     pub bodies: Bodies,
     /// Rows in the order in which they were written.
     pub rows: Rows,
-    /// One problem per island.
-    pub islands: Vec<Island>,
+    /// One problem per island; boxed, for they change places and are some 16 kB each.
+    pub islands: Vec<Box<Island>>,
     /// Those of the last step, while the new ones are being numbered.
-    pub old_islands: Vec<Island>,
+    pub old_islands: Vec<Box<Island>>,
     /// Memory of groups that are gone.
-    pub spare_islands: Vec<Island>,
+    pub spare_islands: Vec<Box<Island>>,
     /// Union–find over the slots.
     pub groups: crate::graph::islands::Islands,
     /// Island of each slot in this step, [`NO_ISLAND`] for bodies without rows.

@@ -13,7 +13,7 @@ use crate::work::{Island, Rows, Scheme, Work};
 use rayon::prelude::*;
 
 /// What is worked on at once: cut islands and large ones one after another, each on all threads; the others side by side.
-fn nested(islands: &mut [Island]) -> impl Iterator<Item = &mut Island> {
+fn nested(islands: &mut [Box<Island>]) -> impl Iterator<Item = &mut Box<Island>> {
     islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested)
 }
 
@@ -47,7 +47,7 @@ fn awake(island: &Island) -> usize {
 /// before, there will be one again, solved several times. Such scenes are joints, and what else they could do at once is over sooner
 /// on one thread: the numbers are needed there right afterwards.
 pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work) -> R + Send) -> R {
-    let threads = work.islands.iter().map(awake).max().unwrap_or(1);
+    let threads = work.islands.iter().map(|i| awake(i)).max().unwrap_or(1);
     let crew = work.crew.share();
     crew.loosely_together(threads.min(HELPED), || step(work))
 }
@@ -124,11 +124,12 @@ pub fn solve_partitions(step: &mut Step<'_>) {
     }
     let work = &mut *step.work;
     let rows = &work.rows;
-    let once = |i: &&mut Island| i.cut.running && i.cut.scheme != Scheme::Nested;
+    let once = |i: &&mut Box<Island>| i.cut.running && i.cut.scheme != Scheme::Nested;
     for island in work.islands.iter_mut().filter(|i| once(i) && is_shared(i)) {
         solve_at_once(island, rows, settings);
     }
-    let mut whole: Vec<&mut Island> = work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
+    let mut whole: Vec<&mut Box<Island>> =
+        work.islands.iter_mut().filter(|i| once(i) && !is_shared(i)).collect();
     for_each(whole.par_iter_mut(), |island| solve_at_once(island, rows, settings));
 }
 
@@ -235,7 +236,7 @@ fn go_on(island: &mut Island, rough: f64) {
 pub fn finish_solves(step: &mut Step<'_>) {
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     let r = &*rows;
-    let mut open: Vec<&mut Island> = islands.iter_mut().filter(|i| is_rough(i)).collect();
+    let mut open: Vec<&mut Box<Island>> = islands.iter_mut().filter(|i| is_rough(i)).collect();
     let finish = |island: &mut Island| {
         go_on(island, 0.0);
         island.friction_shift = friction_shift(island, r);

@@ -28,7 +28,7 @@ pub fn partition_bodies(step: &mut Step<'_>) {
 pub fn cut_islands(work: &mut Work, settings: &Settings) {
     number_locally(&work.islands, work.bodies.len(), &mut work.local);
     let Work { islands, bodies, rows, hints, pins, local, .. } = work;
-    let choose = |island: &mut Island| choose(island, settings, bodies, rows, (hints, pins), local);
+    let choose = |island: &mut Box<Island>| choose(island, settings, bodies, rows, (hints, pins), local);
     // Waking threads costs more than a look at small islands.
     match islands.iter().any(|island| island.bodies.len() >= cost::FEWEST) {
         true => for_each(islands.par_iter_mut(), choose),
@@ -37,7 +37,7 @@ pub fn cut_islands(work: &mut Work, settings: &Settings) {
 }
 
 /// The number of each slot within its island.
-fn number_locally(islands: &[Island], n: usize, local: &mut Vec<u32>) {
+fn number_locally(islands: &[Box<Island>], n: usize, local: &mut Vec<u32>) {
     local.resize(n, 0);
     for island in islands {
         for (k, &slot) in island.bodies.iter().enumerate() {

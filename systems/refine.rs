@@ -90,7 +90,7 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         for island in work.islands.iter().filter(|i| again(i)) {
             bring_back(island, &mut work.bodies, &mut work.rows);
         }
-        let done = !work.islands.iter().any(again);
+        let done = !work.islands.iter().any(|i| again(i));
         work.curve = curve;
         if done {
             return;

@@ -387,7 +387,7 @@ fn solve_again(step: &mut Step<'_>, first: usize) {
 }
 
 /// Pivots and factorizations of these islands so far.
-fn work_of(islands: &[Island]) -> (u32, u32) {
+fn work_of(islands: &[Box<Island>]) -> (u32, u32) {
     let stats = islands.iter().map(|i| i.stats);
     stats.fold((0, 0), |n, s| (n.0 + s.pivots + s.ipm_iterations, n.1 + s.factorizations))
 }
