@@ -10,7 +10,7 @@ use crate::snapshot::Keeper;
 use crate::stopwatch::Stopwatch;
 use crate::systems::parallel::on_this_thread;
 use crate::systems::{self, rows};
-use crate::work::Work;
+use crate::work::{ConstraintType, Work};
 use hecs::{Entity, World};
 
 /// A physics stage. Make one, add what your game needs, and call [`Physics::step`] on your world.
@@ -209,8 +209,11 @@ impl Physics {
 
     /// Makes the engine solve constraints of type `T`, which tie `N` bodies.
     pub fn add_constraint_of<const N: usize, T: Constraint<N>>(&mut self) {
-        self.add_system(Stage::Rows, short_name::<T>(), rows::write_rows::<T, N>());
-        self.work.gauges.push(rows::gauge::<T, N>());
+        let number = self.work.constraints.len();
+        self.pipeline.add_constraint(number, short_name::<T>(), rows::write_rows::<T, N>());
+        let component = std::any::TypeId::of::<T>();
+        // Until the census says otherwise: the first one may find the components that it found before.
+        self.work.constraints.push(ConstraintType { component, present: true, gauge: rows::gauge::<T, N>() });
         self.work.keepers.push(Keeper::of::<T, N>());
     }
 

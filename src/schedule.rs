@@ -7,6 +7,7 @@
 use crate::report::StepReport;
 use crate::settings::Settings;
 use crate::stopwatch::Stopwatch;
+use crate::systems::census::has_constraints;
 use crate::work::Work;
 use hecs::World;
 use std::time::Duration;
@@ -66,8 +67,29 @@ type System = Box<dyn FnMut(&mut Step<'_>) + Send + Sync>;
 type Condition = Box<dyn FnMut(&Step<'_>) -> bool + Send + Sync>;
 
 enum Node {
-    System { stage: Stage, name: String, run: System, run_if: Option<Condition>, timing: Timing },
-    Loop { until: fn(&Step<'_>) -> bool, body: Pipeline },
+    System {
+        stage: Stage,
+        name: String,
+        run: System,
+        run_if: Option<Condition>,
+        origin: Origin,
+        timing: Timing,
+    },
+    Loop {
+        until: fn(&Step<'_>) -> bool,
+        body: Pipeline,
+    },
+}
+
+/// Where a system comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// The engine's own.
+    Engine,
+    /// It writes the rows of a registered type of constraints, and runs only where the world has some.
+    Constraint(usize),
+    /// The game's: it may do anything.
+    Game,
 }
 
 /// Systems in order; a loop of systems counts as one entry.
@@ -97,7 +119,7 @@ impl Pipeline {
 
     /// Appends a system.
     pub fn stage(mut self, stage: Stage, name: &str, run: fn(&mut Step<'_>)) -> Pipeline {
-        self.nodes.push(system(stage, name, Box::new(run)));
+        self.nodes.push(system(stage, name, Origin::Engine, Box::new(run)));
         self
     }
 
@@ -109,8 +131,23 @@ impl Pipeline {
 
     /// Puts a system at the end of its stage.
     pub fn add(&mut self, stage: Stage, name: &str, run: impl FnMut(&mut Step<'_>) + Send + Sync + 'static) {
-        let at = self.nodes.iter().rposition(|n| n.last_stage() <= Some(stage)).map_or(0, |i| i + 1);
-        self.nodes.insert(at, system(stage, name, Box::new(run)));
+        self.append(system(stage, name, Origin::Game, Box::new(run)));
+    }
+
+    /// Puts the system that writes the rows of the constraint type with this number at the end of the *rows* stage.
+    pub(crate) fn add_constraint(
+        &mut self,
+        number: usize,
+        name: &str,
+        run: impl FnMut(&mut Step<'_>) + Send + Sync + 'static,
+    ) {
+        self.append(system(Stage::Rows, name, Origin::Constraint(number), Box::new(run)));
+    }
+
+    fn append(&mut self, node: Node) {
+        let stage = node.last_stage();
+        let at = self.nodes.iter().rposition(|n| n.last_stage() <= stage).map_or(0, |i| i + 1);
+        self.nodes.insert(at, node);
     }
 
     /// Puts a system before the one called `name`, also inside a loop.
@@ -172,18 +209,26 @@ impl Pipeline {
 
     /// Runs every system once, loops until they are done.
     pub fn run(&mut self, step: &mut Step<'_>) {
+        self.run_from(&mut Stopwatch::start(), step);
+    }
+
+    /// Runs every system. One look at the clock ends a system and begins the next.
+    fn run_from(&mut self, time: &mut Stopwatch, step: &mut Step<'_>) {
         for node in &mut self.nodes {
             match node {
-                Node::System { name, run, run_if, timing, .. } => {
+                Node::System { name, run, run_if, origin, timing, .. } => {
+                    if matches!(*origin, Origin::Constraint(number) if !has_constraints(step, number)) {
+                        continue;
+                    }
                     if run_if.as_mut().is_none_or(|condition| condition(step)) {
                         let _span = tracing::info_span!("system", name = name.as_str()).entered();
-                        let start = Stopwatch::start();
                         run(step);
-                        timing.add(start.elapsed());
+                        timing.add(time.lap());
+                        step.work.census.stale |= matches!(origin, Origin::Game);
                     }
                 }
                 Node::Loop { until, body } => loop {
-                    body.run(step);
+                    body.run_from(time, step);
                     if until(step) {
                         break;
                     }
@@ -227,7 +272,7 @@ impl Pipeline {
         self.each(&mut |_, _, timing| *timing = Timing::default());
     }
 
-    fn each(&mut self, f: &mut dyn FnMut(Stage, &str, &mut Timing)) {
+    fn each<F: FnMut(Stage, &str, &mut Timing)>(&mut self, f: &mut F) {
         for node in &mut self.nodes {
             match node {
                 Node::System { stage, name, timing, .. } => f(*stage, name, timing),
@@ -247,7 +292,7 @@ impl Pipeline {
         match self.place_of(name) {
             Some((pipeline, at)) => {
                 let stage = pipeline.nodes[at].last_stage().unwrap_or(Stage::Guard);
-                pipeline.nodes.insert(at + offset, system(stage, new, run));
+                pipeline.nodes.insert(at + offset, system(stage, new, Origin::Game, run));
                 Ok(())
             }
             None => Err(ScheduleError::UnknownSystem { name: name.into(), known }),
@@ -270,8 +315,8 @@ impl Pipeline {
     }
 }
 
-fn system(stage: Stage, name: &str, run: System) -> Node {
-    Node::System { stage, name: name.into(), run, run_if: None, timing: Timing::default() }
+fn system(stage: Stage, name: &str, origin: Origin, run: System) -> Node {
+    Node::System { stage, name: name.into(), run, run_if: None, origin, timing: Timing::default() }
 }
 
 impl Node {

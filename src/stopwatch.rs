@@ -16,6 +16,15 @@ impl Stopwatch {
         Stopwatch(HAS_CLOCK.then(std::time::Instant::now))
     }
 
+    /// Time since its start, and starts it anew.
+    pub fn lap(&mut self) -> Duration {
+        let now = Stopwatch::start();
+        match (std::mem::replace(&mut self.0, now.0), now.0) {
+            (Some(start), Some(now)) => now - start,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Time since its start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

@@ -11,6 +11,7 @@ use crate::solver::{RowKind, RowProblem, RowSolver, Solution, SolveStats};
 use crate::systems::parallel::Crew;
 use glam::DVec3;
 use hecs::Entity;
+use std::any::TypeId;
 
 /// All buffers of a step.
 #[derive(Default)]
@@ -37,8 +38,10 @@ pub struct Work {
     pub substep: (u32, u32),
     /// Number of each slot within its island.
     pub local: Vec<u32>,
-    /// Measures violations after the step; one per constraint type.
-    pub gauges: Vec<Gauge>,
+    /// Registered types of constraints.
+    pub constraints: Vec<ConstraintType>,
+    /// Which of them the world has.
+    pub census: crate::systems::census::Census,
     /// What saves and loads the state of constraints, one a type.
     pub keepers: Vec<crate::snapshot::Keeper>,
     /// Next number for a constraint that is new.
@@ -93,6 +96,16 @@ pub const NO_ROW: u32 = u32::MAX;
 
 /// A body on which no row acts.
 pub const NO_ISLAND: u32 = u32::MAX;
+
+/// A registered type of constraints.
+pub struct ConstraintType {
+    /// Its component.
+    pub component: TypeId,
+    /// Has the world any? See [`crate::systems::census`].
+    pub present: bool,
+    /// Measures their violations.
+    pub gauge: Gauge,
+}
 
 /// Evaluates the constraints of one type at given poses and tells a witness what they write there.
 pub type Gauge = Box<dyn FnMut(&hecs::World, &Bodies, &Question<'_>, &mut dyn Witness) + Send + Sync>;

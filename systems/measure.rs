@@ -50,11 +50,11 @@ fn gap(row: &Told<'_>, bodies: &Bodies) -> f64 {
 
 fn measure_joints(step: &mut Step<'_>) {
     let (mut count, mut squares, mut most, mut widest, mut whose) = (0u32, 0.0, 0.0f64, 0.0f64, None);
-    let mut gauges = std::mem::take(&mut step.work.gauges);
-    for gauge in &mut gauges {
+    let mut constraints = std::mem::take(&mut step.work.constraints);
+    for of in constraints.iter_mut().filter(|of| of.present) {
         let bodies = &step.work.bodies;
         let question = Question::violations(&bodies.view);
-        gauge(step.world, bodies, &question, &mut |row: &Told<'_>| {
+        (of.gauge)(step.world, bodies, &question, &mut |row: &Told<'_>| {
             if row.measured {
                 count += 1;
                 widest = widest.max(gap(row, bodies));
@@ -65,7 +65,7 @@ fn measure_joints(step: &mut Step<'_>) {
             }
         });
     }
-    step.work.gauges = gauges;
+    step.work.constraints = constraints;
     (step.report.joint_error_max, step.report.joint_error_at) = (most, whose);
     step.report.joint_gap_max = widest;
     step.report.joint_error_rms = if count == 0 { 0.0 } else { (squares / f64::from(count)).sqrt() };

@@ -25,6 +25,7 @@
 
 pub mod again;
 pub mod assemble;
+pub mod census;
 pub mod collide;
 pub mod contacts;
 pub mod couple;

@@ -256,7 +256,7 @@ impl Memory {
     /// Evaluates the chosen constraints: violations at B, or everything else at A. Returns the largest opening of a
     /// two-sided rigid row.
     fn gauge(&mut self, step: &mut Step<'_>, at_end: bool) -> f64 {
-        let mut gauges = std::mem::take(&mut step.work.gauges);
+        let mut constraints = std::mem::take(&mut step.work.constraints);
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
         let question =
@@ -266,8 +266,8 @@ impl Memory {
             self.violation.clear();
             self.violation.resize(rows.len(), 0.0);
             let mut block = 0;
-            for gauge in &mut gauges {
-                gauge(step.world, bodies, &question, &mut |told: &Told<'_>| {
+            for of in constraints.iter_mut().filter(|of| of.present) {
+                (of.gauge)(step.world, bodies, &question, &mut |told: &Told<'_>| {
                     let Some(i) = find(rows, &mut block, told) else { return };
                     self.violation[i] = told.violation;
                     if rows.bends[i] {
@@ -281,11 +281,11 @@ impl Memory {
             let stiffness = &mut self.stiffness;
             let mut rewrite =
                 Rewrite { rows, bodies, stiffness, violation: &self.violation, dt: step.dt, block: 0 };
-            for gauge in &mut gauges {
-                gauge(step.world, bodies, &question, &mut rewrite);
+            for of in constraints.iter_mut().filter(|of| of.present) {
+                (of.gauge)(step.world, bodies, &question, &mut rewrite);
             }
         }
-        step.work.gauges = gauges;
+        step.work.constraints = constraints;
         open
     }
 }

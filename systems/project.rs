@@ -51,20 +51,20 @@ pub fn close_joints(step: &mut Step<'_>) {
 /// Asks the joints for φ and J at the poses as they are now.
 fn look(step: &mut Step<'_>) -> Openings {
     let mut openings = std::mem::take(&mut step.work.openings);
-    let mut gauges = std::mem::take(&mut step.work.gauges);
+    let mut constraints = std::mem::take(&mut step.work.constraints);
     let (bodies, rows, mut block) = (&step.work.bodies, &step.work.rows, 0);
     openings.violation.clear();
     openings.violation.resize(rows.len(), 0.0);
     openings.jacobian.resize(rows.jacobian.len(), [0.0; 6]);
-    for gauge in &mut gauges {
-        gauge(step.world, bodies, &Question::violations(&bodies.view), &mut |told: &Told<'_>| {
+    for of in constraints.iter_mut().filter(|of| of.present) {
+        (of.gauge)(step.world, bodies, &Question::violations(&bodies.view), &mut |told: &Told<'_>| {
             let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) else { return };
             openings.violation[i] = told.violation.clamp(-MOST, MOST);
             let own = &mut openings.jacobian[entries(&rows.blocks[block], i)];
             own.iter_mut().zip(told.jacobian).for_each(|(to, from)| *to = *from);
         });
     }
-    step.work.gauges = gauges;
+    step.work.constraints = constraints;
     openings
 }
 

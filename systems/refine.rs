@@ -128,7 +128,7 @@ fn openings(step: &mut Step<'_>) -> Curve {
         list.resize(n, 0.0);
     }
     let mut poses = std::mem::take(&mut step.work.bodies.ahead);
-    let mut gauges = std::mem::take(&mut step.work.gauges);
+    let mut constraints = std::mem::take(&mut step.work.constraints);
     let (bodies, rows) = (&step.work.bodies, &step.work.rows);
     poses.clear();
     poses.extend((0..bodies.len()).map(|slot| with_new_velocity(bodies, slot)));
@@ -136,8 +136,8 @@ fn openings(step: &mut Step<'_>) -> Curve {
     for (pass, &(part, weight)) in passes.iter().enumerate() {
         poses.iter_mut().for_each(|view| fly(view, part * dt));
         let mut block = 0;
-        for gauge in &mut gauges {
-            gauge(step.world, bodies, &Question::violations(&poses), &mut |told: &Told<'_>| {
+        for of in constraints.iter_mut().filter(|of| of.present) {
+            (of.gauge)(step.world, bodies, &Question::violations(&poses), &mut |told: &Told<'_>| {
                 let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) else { return };
                 let weight = weight * resolved(bodies, rows, block, dt);
                 shift[i] += weight * told.violation;
@@ -149,7 +149,7 @@ fn openings(step: &mut Step<'_>) -> Curve {
             });
         }
     }
-    step.work.gauges = gauges;
+    step.work.constraints = constraints;
     step.work.bodies.ahead = poses;
     Curve { shift, open }
 }

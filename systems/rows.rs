@@ -1,5 +1,6 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
+use super::census::take_census;
 use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
 use crate::constraint::row::{Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
@@ -10,8 +11,9 @@ use crate::solver::Label;
 use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told};
 use hecs::{Entity, World};
 
-/// Forgets the rows of the last step.
+/// Forgets the rows of the last step, and looks which types of constraints will write new ones.
 pub fn clear_rows(step: &mut Step<'_>) {
+    take_census(step);
     step.work.rows.clear();
     step.work.jointed_pairs.clear();
 }
