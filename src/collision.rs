@@ -33,6 +33,8 @@ pub struct Collision {
     pub reshaped: Vec<u32>,
     /// Colliders of each body, by entity id.
     pub by_body: Vec<BodyColliders>,
+    /// No collider of a body that moves has been thinner (m).
+    pub thinnest: Option<f64>,
     /// How many entries of `by_body` are in use.
     pub bodies: usize,
     /// Near pairs without a contact, in order.

@@ -18,6 +18,7 @@ use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::work::Bodies;
+use glam::DVec3;
 use rayon::prelude::*;
 
 /// Bodies per task: fixed, so that the work is cut the same way for any number of threads.
@@ -58,6 +59,11 @@ pub fn fly(view: &mut BodyView, dt: f64) {
         }
         BodyKind::Dynamic => {
             view.position += view.linear_velocity * dt;
+            if view.angular_velocity == DVec3::ZERO {
+                // Renormalised like one that turns.
+                view.rotation = turned(view.rotation, view.angular_velocity, dt);
+                return;
+            }
             let momentum = world_inertia(view) * view.angular_velocity;
             let middle = gyro::mid_velocity(view, momentum, dt);
             view.rotation = turned(view.rotation, middle, dt);

@@ -72,9 +72,13 @@ fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64
     // Implicit damping: v⁺ (1 + h c) = v + h f/m; stable for any rate.
     let keep = DVec3::new(1.0 / (1.0 + dt * damping.linear), 1.0 / (1.0 + dt * damping.angular), 0.0);
     let linear = (view.linear_velocity + force * (dt / view.mass)) * keep.x;
+    if integrator == Integrator::Midpoint && torque == DVec3::ZERO {
+        // The gyroscopic part is in the free flight before and after, which keeps the angular momentum by itself.
+        bodies.velocity[slot] = [linear, view.angular_velocity * keep.y];
+        return;
+    }
     let inertia = world_inertia(view);
     let momentum = inertia * view.angular_velocity;
-    // In the midpoint step the gyroscopic part is in the free flight before and after.
     let mut angular = match integrator {
         Integrator::Midpoint => view.angular_velocity,
         Integrator::SemiImplicit => gyro::mid_velocity(view, momentum, dt),

@@ -25,7 +25,9 @@ pub fn energies(bodies: &Bodies, gravity: DVec3) -> (f64, f64) {
         if view.kind == BodyKind::Dynamic {
             let w = view.angular_velocity;
             kinetic += 0.5 * view.mass * view.linear_velocity.length_squared();
-            kinetic += 0.5 * w.dot(world_inertia(view) * w);
+            if w != DVec3::ZERO {
+                kinetic += 0.5 * w.dot(world_inertia(view) * w);
+            }
             potential -= view.mass * gravity.dot(view.position);
         }
     }

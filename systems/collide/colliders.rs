@@ -108,6 +108,7 @@ impl Now<'_> {
         if !record.shape.same(&collider.shape) {
             record.shape = collider.shape.clone();
             measure(record, mover, collider);
+            self.note_thickness(&mut collision.thinnest, record);
             (changed, mover.reshaped) = (true, true);
         }
         let pose = self.pose(collider);
@@ -146,6 +147,7 @@ impl Now<'_> {
         let pose = self.pose(collider);
         let (mut record, mut mover) = (new_record(self, index, collider, &pose), new_mover(pose));
         measure(&mut record, &mut mover, collider);
+        self.note_thickness(&mut collision.thinnest, &record);
         let sweep = self.set_motion(&mut mover, collider);
         let mut brief = NEW_BRIEF;
         brief.bounds = self.bounds(&record, &mover, collider, sweep);
@@ -160,6 +162,12 @@ impl Now<'_> {
         put(&mut collision.spent, number, spent(&mover));
         put(&mut collision.movers, number, mover);
         collision.by_body[id].ids.push(number);
+    }
+
+    fn note_thickness(&self, thinnest: &mut Option<f64>, record: &ColliderRecord) {
+        if is_movable(self.view) {
+            *thinnest = Some(thinnest.map_or(record.thickness, |least| least.min(record.thickness)));
+        }
     }
 
     #[inline]

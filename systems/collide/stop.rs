@@ -27,8 +27,9 @@ const SPIN: f64 = 1.0;
 /// Notes how much of its way each fast body may go.
 pub fn sweep_fast_bodies(step: &mut Step<'_>) {
     let (bodies, dt) = (&step.work.bodies, step.dt);
-    let Collision { near, pairs, colliders, briefs, by_body, stops, jointed, filter, scratch, .. } =
-        &mut step.work.collision;
+    let Collision {
+        near, pairs, colliders, briefs, by_body, stops, jointed, filter, scratch, thinnest, ..
+    } = &mut step.work.collision;
     scratch.resize_with(scratch.len().max(1), Default::default);
     let scratch = &mut scratch[0];
     let (world, filter) = (&*step.world, &*filter);
@@ -48,6 +49,11 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
         bodies.view[r.slot as usize].kind == BodyKind::Dynamic
             && (v.length() * dt > 0.5 * r.thickness || spins)
     };
+    let least = thinnest.unwrap_or(f64::INFINITY);
+    let may_be_fast = |[v, w]: &[DVec3; 2]| v.length() * dt > 0.5 * least || w.length() * dt > SPIN;
+    if !bodies.velocity.iter().any(may_be_fast) {
+        return;
+    }
     let known = by_body.iter().filter(|b| b.entity.is_some()).flat_map(|b| &b.ids);
     if !known.into_iter().any(|&number| is_fast(&colliders[number as usize])) {
         return;
@@ -192,7 +198,10 @@ pub fn sweep_flight(step: &mut Step<'_>) -> Vec<(u32, f64, DVec3)> {
     stops
 }
 
-/// Does a body fly further than half its thickness? One whose colliders are not known yet counts from a centimetre on.
+/// Way from which on a body counts as fast whose colliders are not known yet (m).
+const UNKNOWN: f64 = 0.01;
+
+/// Does a body fly further than half its thickness?
 fn is_fast(work: &Work, slot: u32, time: f64) -> bool {
     let (bodies, collision) = (&work.bodies, &work.collision);
     let way = bodies.view[slot as usize].linear_velocity.length() * time;
@@ -202,10 +211,13 @@ fn is_fast(work: &Work, slot: u32, time: f64) -> bool {
     if bodies.view[slot as usize].angular_velocity.length() * time > SPIN {
         return true;
     }
+    if way <= collision.thinnest.map_or(UNKNOWN, |least| UNKNOWN.min(0.5 * least)) {
+        return false;
+    }
     let entity = bodies.entity[slot as usize];
     match collision.by_body.get(entity.id() as usize).filter(|b| b.entity == Some(entity)) {
         Some(known) => known.ids.iter().any(|&n| way > 0.5 * collision.colliders[n as usize].thickness),
-        None => way > 0.01,
+        None => way > UNKNOWN,
     }
 }
 
