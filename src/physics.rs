@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::snapshot::Keeper;
 use crate::stopwatch::Stopwatch;
 use crate::systems::parallel::on_this_thread;
+use crate::systems::still::{is_still, note_stillness};
 use crate::systems::{self, rows};
 use crate::work::{ConstraintType, Work};
 use hecs::{Entity, World};
@@ -74,6 +75,13 @@ impl Physics {
     pub fn step(&mut self, world: &mut World, dt: f64) -> &StepReport {
         assert!(dt.is_finite() && dt > 0.0, "dt is {dt}; a step needs a positive finite number of seconds");
         let start = Stopwatch::start();
+        if !self.pipeline.has_games() && is_still(world, &self.work, &self.settings, dt) {
+            self.report.repeat(dt);
+            self.pipeline.end_step();
+            self.report.step_ms = 1e3 * start.elapsed().as_secs_f64();
+            self.report.solve_ms = 0.0;
+            return &self.report;
+        }
         let threads = std::mem::take(&mut self.threads);
         let mut run = || on_this_thread(matches!(threads, Threads::Alone), || self.run(world, dt));
         match &threads {
@@ -123,6 +131,9 @@ impl Physics {
         self.report.converged = !unconverged;
         clear_forces(world);
         self.pipeline.end_step();
+        if !self.pipeline.has_games() {
+            note_stillness(world, &mut self.work, &self.report, &self.settings, dt);
+        }
     }
 
     /// Numbers out of their ranges are told, and the last good ones put back.
@@ -247,6 +258,7 @@ impl Physics {
     /// threads, and must give the same answer for the same pair.
     pub fn set_contact_filter(&mut self, filter: impl Fn(Entity, Entity) -> bool + Send + Sync + 'static) {
         self.work.collision.filter = Some(Box::new(filter));
+        self.work.still = None;
     }
 
     /// Puts a run condition on the system called `name`.

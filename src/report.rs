@@ -294,6 +294,13 @@ impl StepReport {
         self.converged = true;
     }
 
+    /// The report of a step of this length in which nothing changed, after one in which nothing did.
+    pub(crate) fn repeat(&mut self, dt: f64) {
+        self.step += 1;
+        self.time += dt;
+        self.work_done = 0.0;
+    }
+
     /// Notes a trouble.
     pub fn trouble(&mut self, trouble: Trouble) {
         self.trouble_count += 1;

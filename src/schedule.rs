@@ -96,6 +96,8 @@ enum Origin {
 #[derive(Default)]
 pub struct Pipeline {
     nodes: Vec<Node>,
+    /// Has the game put systems or conditions of its own in?
+    has_games: bool,
 }
 
 /// Why a system could not be put into the pipeline.
@@ -131,6 +133,7 @@ impl Pipeline {
 
     /// Puts a system at the end of its stage.
     pub fn add(&mut self, stage: Stage, name: &str, run: impl FnMut(&mut Step<'_>) + Send + Sync + 'static) {
+        self.has_games = true;
         self.append(system(stage, name, Origin::Game, Box::new(run)));
     }
 
@@ -186,6 +189,7 @@ impl Pipeline {
         condition: impl FnMut(&Step<'_>) -> bool + Send + Sync + 'static,
     ) -> Result<(), ScheduleError> {
         let known = self.names().join(", ");
+        self.has_games = true;
         match self.find_mut(name) {
             Some(Node::System { run_if, .. }) => {
                 *run_if = Some(Box::new(condition));
@@ -193,6 +197,11 @@ impl Pipeline {
             }
             _ => Err(ScheduleError::UnknownSystem { name: name.into(), known }),
         }
+    }
+
+    /// Are there systems of the game's, or conditions? They may do anything in any step.
+    pub(crate) fn has_games(&self) -> bool {
+        self.has_games
     }
 
     /// The names of all systems in the order in which they run.
@@ -289,6 +298,7 @@ impl Pipeline {
         run: System,
     ) -> Result<(), ScheduleError> {
         let known = self.names().join(", ");
+        self.has_games = true;
         match self.place_of(name) {
             Some((pipeline, at)) => {
                 let stage = pipeline.nodes[at].last_stage().unwrap_or(Stage::Guard);

@@ -74,6 +74,8 @@ pub struct Work {
     pub openings: crate::systems::project::Openings,
     /// Kinetic and potential energy at the end of the last (sub)step (J); none before the first one.
     pub energy: Option<f64>,
+    /// What the last step was computed from, if it changed nothing.
+    pub still: Option<crate::systems::still::Still>,
     /// Gravity when sleepers were last looked at; a change wakes everybody.
     pub sleep_gravity: Option<DVec3>,
 }
@@ -87,6 +89,7 @@ impl Work {
         self.spare_islands.clear();
         self.bodies.known.fill(false);
         self.energy = None;
+        self.still = None;
         self.collision.forget();
     }
 }

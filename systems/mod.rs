@@ -54,6 +54,7 @@ pub mod rows;
 pub mod sleep;
 pub mod solve;
 pub mod stiffness;
+pub mod still;
 pub mod work_done;
 
 use crate::constraint::*;

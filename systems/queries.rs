@@ -50,6 +50,8 @@ impl Physics {
     /// Lets queries see the world as it is: bodies that are new, gone, moved by hand or changed in shape. Nothing moves, and no
     /// contact begins or ends. What is wrong with a body is quarantined and told in the report, as in a step.
     pub fn refresh(&mut self, world: &mut World) {
+        // From here on the world is no longer what the last step has read.
+        self.work.still = None;
         let (settings, work, report) = self.parts();
         // No time passes: colliders are looked for where they are.
         let mut step = Step { world, dt: 0.0, settings, work, report };

@@ -438,3 +438,132 @@ fn filters_keep_pairs_apart() {
     assert!(x(&world, ghost).z < -1.0 && x(&world, masked).z < -1.0);
     assert!((x(&world, solid).z - 0.5).abs() < 1e-6);
 }
+
+/// A heap at rest on a floor, beside a lift that stands.
+struct Heap {
+    world: World,
+    physics: Physics,
+    floor: hecs::Entity,
+    lift: hecs::Entity,
+    boxes: Vec<hecs::Entity>,
+}
+
+impl Heap {
+    /// With a system of the game's no step is left out.
+    fn asleep(computed: bool) -> Heap {
+        let (mut world, mut physics) = (World::new(), Physics::new());
+        if computed {
+            physics.add_system(turnbuckle::Stage::Finish, "nothing", |_| {});
+        }
+        let floor = spawn_fixed(
+            &mut world,
+            &ShapeHandle::cuboid(DVec3::new(9.0, 9.0, 0.5)),
+            0.6,
+            DVec3::Z * -0.5,
+            DQuat::IDENTITY,
+        );
+        let lift = world.spawn(RigidBody::kinematic().at(DVec3::X * 5.0));
+        let there = KinematicTarget { position: DVec3::X * 5.0, rotation: DQuat::IDENTITY };
+        world.insert_one(lift, there).expect("a body");
+        let cube = ShapeHandle::cuboid(DVec3::splat(0.5));
+        let at = |i: usize| DVec3::new((i / 2) as f64 * 1.2, 0.0, 0.5 + (i % 2) as f64);
+        let boxes = (0..4).map(|i| spawn(&mut world, &cube, 100.0, 0.6, at(i))).collect();
+        let mut heap = Heap { world, physics, floor, lift, boxes };
+        for _ in 0..90 {
+            heap.step();
+        }
+        heap
+    }
+
+    /// All that a step shows of itself, but for times.
+    fn step(&mut self) -> String {
+        let mut report = self.physics.step(&mut self.world, H).clone();
+        (report.step_ms, report.solve_ms) = (0.0, 0.0);
+        type State<'a> =
+            (hecs::Entity, &'a Position, &'a Rotation, &'a LinearVelocity, &'a AngularVelocity, &'a Rest);
+        let bodies: Vec<String> =
+            self.world.query_mut::<State<'_>>().into_iter().map(|s| format!("{s:?}")).collect();
+        format!("{report:?} {:?} {bodies:?}", self.physics.events())
+    }
+
+    fn computed(&mut self) -> u64 {
+        self.physics.timings().iter().find(|t| t.name == "integrate").expect("a system").calls
+    }
+
+    fn collider(&mut self, body: hecs::Entity, edit: impl Fn(&mut Collider)) {
+        edit(&mut self.world.get::<&mut Colliders>(body).expect("a body").0[0]);
+    }
+}
+
+/// Steps in which everything sleeps are left out, and whatever a game may do then has the outcome that it has where each is computed.
+#[test]
+fn steps_of_a_world_asleep_are_left_out_and_nothing_is_missed() {
+    type Edit = fn(&mut Heap);
+    let edits: &[(&str, Edit)] = &[
+        ("nothing", |_| {}),
+        ("velocity", |h| h.world.get::<&mut LinearVelocity>(h.boxes[1]).expect("a body").0.x = 0.5),
+        ("spin", |h| h.world.get::<&mut AngularVelocity>(h.boxes[1]).expect("a body").0.z = 0.5),
+        ("force", |h| h.world.get::<&mut Force>(h.boxes[1]).expect("a body").0.x = 9e3),
+        ("torque", |h| h.world.get::<&mut Torque>(h.boxes[1]).expect("a body").0.z = 9e3),
+        ("place", |h| h.world.get::<&mut Position>(h.boxes[1]).expect("a body").0.z += 0.2),
+        ("rotation", |h| {
+            h.world.get::<&mut Rotation>(h.boxes[1]).expect("a body").0 = DQuat::from_rotation_z(0.3);
+        }),
+        ("no number", |h| h.world.get::<&mut Position>(h.boxes[1]).expect("a body").0.z = f64::NAN),
+        ("mass", |h| h.world.get::<&mut Mass>(h.boxes[1]).expect("a body").0 *= 2.0),
+        ("no mass", |h| h.world.get::<&mut Mass>(h.boxes[1]).expect("a body").0 = f64::NAN),
+        ("no inertia", |h| h.world.get::<&mut Inertia>(h.boxes[1]).expect("a body").0 = DMat3::ZERO),
+        ("kind", |h| *h.world.get::<&mut BodyKind>(h.boxes[0]).expect("a body") = BodyKind::Fixed),
+        ("gravity", |h| h.physics.settings.gravity.x = 4.0),
+        ("sleep", |h| h.physics.settings.sleep = false),
+        ("wake", |h| h.physics.wake(h.boxes[0])),
+        ("rest", |h| h.world.get::<&mut Rest>(h.boxes[1]).expect("a body").asleep = false),
+        ("bed", |h| h.world.get::<&mut Rest>(h.boxes[1]).expect("a body").position.x += 0.1),
+        ("lift", |h| h.world.get::<&mut KinematicTarget>(h.lift).expect("a body").position.z = 1.0),
+        ("driven", |h| h.world.get::<&mut LinearVelocity>(h.lift).expect("a body").0.z = 1.0),
+        ("one more", |h| {
+            spawn(&mut h.world, &ShapeHandle::sphere(0.3), 100.0, 0.6, DVec3::Z * 2.5);
+        }),
+        ("one less", |h| h.world.despawn(h.boxes[0]).expect("a body")),
+        ("one for another", |h| {
+            h.world.despawn(h.boxes[0]).expect("a body");
+            spawn(&mut h.world, &ShapeHandle::sphere(0.3), 100.0, 0.6, DVec3::Z * 2.5);
+        }),
+        ("no floor", |h| h.world.despawn(h.floor).expect("a body")),
+        ("floor below", |h| h.world.get::<&mut Position>(h.floor).expect("a body").0.z -= 1.0),
+        ("floor aside", |h| h.collider(h.floor, |c| c.position.x = 30.0)),
+        ("floor turned", |h| h.collider(h.floor, |c| c.rotation = DQuat::from_rotation_x(1.0))),
+        ("floor of air", |h| h.collider(h.floor, |c| c.filter.mask = 0)),
+        ("floor that feels", |h| h.collider(h.floor, |c| c.sensor = true)),
+        ("floor of another shape", |h| h.collider(h.floor, |c| c.shape = ShapeHandle::sphere(0.1))),
+        ("bare floor", |h| h.world.get::<&mut Colliders>(h.floor).expect("a body").0.clear()),
+        ("box that grows", |h| {
+            h.collider(h.boxes[0], |c| c.shape = ShapeHandle::cuboid(DVec3::splat(0.7)));
+        }),
+        ("queries", |h| {
+            h.world.get::<&mut Position>(h.floor).expect("a body").0.z -= 1.0;
+            h.physics.refresh(&mut h.world);
+        }),
+        ("filter", |h| h.physics.set_contact_filter(|_, _| false)),
+        ("contact", |h| {
+            let one = h.world.query_mut::<(hecs::Entity, &Contact)>().into_iter().map(|c| c.0).next();
+            h.world.despawn(one.expect("a contact")).expect("it was there");
+        }),
+        ("joint", |h| {
+            h.world.spawn((Distance::between(h.boxes[1], DVec3::ZERO, h.boxes[3], DVec3::ZERO, 1.0),));
+        }),
+    ];
+    for (name, edit) in edits {
+        let (mut skips, mut computes) = (Heap::asleep(false), Heap::asleep(true));
+        let before = skips.computed();
+        assert!(before < 80 && computes.computed() == 90, "{before}");
+        edit(&mut skips);
+        edit(&mut computes);
+        for step in 0..30 {
+            assert_eq!(skips.step(), computes.step(), "{name}, {step} steps later");
+        }
+        let after = skips.computed();
+        assert!((after > before) != (*name == "nothing"), "{name}: {before} and then {after}");
+        assert_eq!(computes.computed(), 120);
+    }
+}

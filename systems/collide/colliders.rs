@@ -343,6 +343,20 @@ fn spent(mover: &Mover) -> f64 {
     if mover.reshaped { f64::INFINITY } else { mover.odometer + mover.way }
 }
 
+/// Are these the colliders that the stage has last read of a body?
+#[inline]
+pub fn knows_colliders(collision: &Collision, body: Entity, colliders: &[Collider]) -> bool {
+    let known = collision.by_body.get(body.id() as usize).filter(|known| known.entity == Some(body));
+    let numbers = known.map_or(&[][..], |known| &known.ids);
+    numbers.len() == colliders.len()
+        && numbers.iter().zip(colliders).all(|(&number, collider)| {
+            let record = &collision.colliders[number as usize];
+            record.shape.same(&collider.shape)
+                && (record.local_position, record.local_rotation) == (collider.position, collider.rotation)
+                && (record.filter, record.sensor) == (collider.filter, collider.sensor)
+        })
+}
+
 /// Once contacts have been updated, everything is known of the shapes as they are.
 pub fn know_shapes(collision: &mut Collision) {
     for number in collision.reshaped.drain(..) {

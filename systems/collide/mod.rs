@@ -13,6 +13,7 @@ mod pairs;
 mod stop;
 
 pub use ahead::look_ahead;
+pub(super) use colliders::knows_colliders;
 pub use entities::{names, stopped};
 pub(super) use narrow::tied;
 pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};
