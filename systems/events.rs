@@ -22,6 +22,9 @@ pub fn tell_contacts(step: &mut Step<'_>) {
     let (world, settings) = (&*step.world, step.settings);
     let Work { bodies, collision, jointed_pairs, .. } = &mut *step.work;
     let Collision { pairs, colliders, events, .. } = collision;
+    if pairs.iter().all(|p| p.asleep) {
+        return;
+    }
     let mut query = world.query::<(&mut Contact, &Manifold, &RowImpulses)>();
     let mut contacts = query.view();
     for pair in pairs.iter().filter(|p| !p.asleep) {

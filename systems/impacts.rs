@@ -45,6 +45,9 @@ pub fn bounce_pairs(step: &mut Step<'_>) {
 
 fn list_impacts(step: &mut Step<'_>, impacts: &mut Vec<Impact>) {
     let (bodies, collision) = (&step.work.bodies, &step.work.collision);
+    if collision.pairs.is_empty() {
+        return;
+    }
     let mut query = step.world.query::<(&Contact, &Manifold, &mut Surface)>();
     let mut contacts = query.view();
     for pair in &collision.pairs {

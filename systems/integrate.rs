@@ -109,6 +109,9 @@ pub fn scatter_bodies(step: &mut Step<'_>) {
 /// Keeps every constraint's impulses: the next step's warm start, and the forces that users read.
 pub fn store_impulses(step: &mut Step<'_>) {
     let rows = &step.work.rows;
+    if rows.blocks.is_empty() {
+        return;
+    }
     let mut query = step.world.query::<&mut RowImpulses>();
     let mut kept = query.view();
     // A contact may have a second block, from looking ahead: all are emptied before any is filled.

@@ -9,6 +9,9 @@ use glam::DVec3;
 /// Writes [`JointForce`] where it is asked for, and breaks what is overloaded.
 pub fn tell_joint_forces(step: &mut Step<'_>) {
     let (dt, rows) = (step.dt, &step.work.rows);
+    if rows.blocks.is_empty() {
+        return;
+    }
     let mut broken = Vec::new();
     let mut query = step.world.query::<hecs::Or<&mut JointForce, &Breakable>>();
     let mut wanted = query.view();

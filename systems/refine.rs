@@ -118,7 +118,7 @@ pub struct Curve {
     open: Vec<f64>,
 }
 
-/// Looks along the curve.
+/// Looks along the curve. Where no joint would be open beyond the tolerance, nothing will ask for the shifts, and they are not completed.
 fn openings(step: &mut Step<'_>) -> Curve {
     let midpoint = step.settings.integrator == Integrator::Midpoint;
     let (n, dt) = (step.work.rows.len(), step.dt);
@@ -126,6 +126,9 @@ fn openings(step: &mut Step<'_>) -> Curve {
     for list in [&mut shift, &mut open] {
         list.clear();
         list.resize(n, 0.0);
+    }
+    if !step.work.rows.bends.contains(&true) {
+        return Curve { shift, open };
     }
     let mut poses = std::mem::take(&mut step.work.bodies.ahead);
     let mut constraints = std::mem::take(&mut step.work.constraints);
@@ -147,6 +150,9 @@ fn openings(step: &mut Step<'_>) -> Curve {
                     shift[i] -= weight * rows.violation[i];
                 }
             });
+        }
+        if !open.iter().any(|&open| open > step.settings.refine_tolerance) {
+            break;
         }
     }
     step.work.constraints = constraints;

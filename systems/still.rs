@@ -9,9 +9,9 @@
 //! |---|---|
 //! | entities, components that come and go | the numbers of entities of the archetypes |
 //! | settings, the length of the step | comparison |
-//! | pose, velocity, force, torque, mass, inertia, kind, [`Rest`], target of a body | comparison |
-//! | shape, place, filter, sensor of a collider | comparison |
-//! | surface materials, damping, gravity scale, hit thresholds | nothing: they act on what is awake, and are read when something wakes |
+//! | pose, velocity, force, torque, mass, inertia, kind, damping, [`Rest`], target of a body | comparison |
+//! | shape, place, material, filter, sensor of a collider | comparison |
+//! | gravity scale, hit thresholds, hints, and what contacts hold | nothing: it acts on what is awake, and is read when something wakes |
 
 use super::collide::knows_colliders;
 use crate::components::*;
@@ -60,7 +60,7 @@ type Read<'a> = (
     (&'a BodyIndex, &'a BodyKind, &'a Rest),
     (&'a Position, &'a Rotation, &'a LinearVelocity, &'a AngularVelocity),
     (&'a Force, &'a Torque, &'a Mass, &'a Inertia),
-    Option<&'a KinematicTarget>,
+    (Option<&'a Damping>, Option<&'a KinematicTarget>),
     Option<&'a Colliders>,
 );
 
@@ -80,7 +80,8 @@ fn bodies_are_as_read(world: &mut World, work: &Work) -> bool {
 
 #[inline]
 fn is_as_read(bodies: &Bodies, body: <Read<'_> as hecs::Query>::Item<'_>) -> bool {
-    let (entity, (index, kind, rest), (x, q, v, w), (force, torque, mass, inertia), target, _) = body;
+    let (entity, (index, kind, rest), (x, q, v, w), (force, torque, mass, inertia), (damping, target), _) =
+        body;
     let slot = index.0 as usize;
     if bodies.entity.get(slot) != Some(&entity) {
         return false;
@@ -90,7 +91,8 @@ fn is_as_read(bodies: &Bodies, body: <Read<'_> as hecs::Query>::Item<'_>) -> boo
     let slow = (v.0, w.0) == (view.linear_velocity, view.angular_velocity);
     let pushed = (force.0, torque.0) != (DVec3::ZERO, DVec3::ZERO);
     let same = (mass.0, inertia.0) == (view.mass, view.inertia) && rest.asleep == bodies.asleep[slot];
+    let damped = damping.is_some_and(|d| *d != bodies.damping[slot]);
     let slept = !rest.asleep || (rest.position, rest.rotation) == (x.0, q.0);
     let called = target.is_some_and(|to| (to.position, to.rotation) != (x.0, q.0));
-    there && slow && !pushed && same && slept && !called
+    there && slow && !pushed && same && !damped && slept && !called
 }

@@ -537,6 +537,8 @@ fn steps_of_a_world_asleep_are_left_out_and_nothing_is_missed() {
         ("floor that feels", |h| h.collider(h.floor, |c| c.sensor = true)),
         ("floor of another shape", |h| h.collider(h.floor, |c| c.shape = ShapeHandle::sphere(0.1))),
         ("bare floor", |h| h.world.get::<&mut Colliders>(h.floor).expect("a body").0.clear()),
+        ("slippery box", |h| h.collider(h.boxes[0], |c| c.material.friction = 0.0)),
+        ("no friction", |h| h.collider(h.boxes[0], |c| c.material.friction = f64::NAN)),
         ("box that grows", |h| {
             h.collider(h.boxes[0], |c| c.shape = ShapeHandle::cuboid(DVec3::splat(0.7)));
         }),

@@ -354,6 +354,7 @@ pub fn knows_colliders(collision: &Collision, body: Entity, colliders: &[Collide
             record.shape.same(&collider.shape)
                 && (record.local_position, record.local_rotation) == (collider.position, collider.rotation)
                 && (record.filter, record.sensor) == (collider.filter, collider.sensor)
+                && collision.movers[number as usize].material == collider.material
         })
 }
 

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 
 /// Takes the points out of the contact entities for the time of the narrow phase; only their memory moves.
 pub fn lend_manifolds(step: &mut Step<'_>) {
+    if step.work.collision.pairs.is_empty() {
+        return;
+    }
     let mut query = step.world.query::<&mut Manifold>();
     let mut manifolds = query.view();
     for pair in &mut step.work.collision.pairs {
@@ -54,6 +57,10 @@ pub fn drop_parted(step: &mut Step<'_>) {
 /// Gives the contacts that stay their points. Does one end?
 fn update_in_place(step: &mut Step<'_>) -> bool {
     let Collision { pairs, begun, briefs, movers, .. } = &mut step.work.collision;
+    if pairs.is_empty() {
+        step.report.contacts = begun.len() as u32;
+        return false;
+    }
     let mut query = step.world.query::<(&mut Contact, &mut Manifold, &mut Surface)>();
     let mut contacts = query.view();
     let (mut count, mut ends, mut lost) = (begun.len() as u32, false, false);
