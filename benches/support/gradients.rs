@@ -100,7 +100,7 @@ fn record(name: &str, seconds: f64, count: u64) -> Vec<Vec<Spooled>> {
             start: i.solution.clone(),
             hints: Vec::new(),
         };
-        sink.lock().expect("one thread").push(islands.map(keep).collect());
+        sink.lock().expect("one thread").push(islands.map(|i| keep(i)).collect());
     });
     for _ in 0..steps {
         scene.physics.step(&mut scene.world, dt);
