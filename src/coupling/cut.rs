@@ -61,6 +61,7 @@ pub struct Part {
     entries: u32,
     pieces: Vec<Piece>,
     columns: Vec<u32>,
+    width: Vec<u8>,
     local_blocks: Vec<RowBlock>,
     local_bodies: Vec<u32>,
     seam_blocks: Vec<RowBlock>,
@@ -78,6 +79,7 @@ pub struct Cut {
     pub between: Vec<u32>,
     seam: Seam,
     grouping: Grouping,
+    width: Vec<u8>,
     blocks: Vec<RowBlock>,
     block_bodies: Vec<u32>,
 }
@@ -87,6 +89,7 @@ impl Cut {
     pub fn fits(&self, problem: &RowProblem, grouping: &Grouping, seam: Seam) -> bool {
         self.seam == seam
             && self.grouping == *grouping
+            && self.width == problem.width
             && self.blocks == problem.blocks
             && self.block_bodies == problem.block_bodies
     }
@@ -107,6 +110,7 @@ impl Cut {
             between: Vec::new(),
             seam,
             grouping: grouping.clone(),
+            width: problem.width.clone(),
             blocks: problem.blocks.clone(),
             block_bodies: problem.block_bodies.clone(),
         };
@@ -114,8 +118,8 @@ impl Cut {
         for (b, block) in problem.blocks.iter().enumerate() {
             cut.place_block(problem, b as u32, block);
         }
-        cut.glue(&copies);
-        cut.parts.iter_mut().for_each(|part| part.find_runs(problem));
+        cut.glue(problem, &copies);
+        cut.parts.iter_mut().for_each(|part| part.finish(problem));
         cut
     }
 
@@ -183,15 +187,16 @@ impl Cut {
         }
     }
 
-    fn glue(&mut self, copies: &[(u32, u32)]) {
+    fn glue(&mut self, problem: &RowProblem, copies: &[(u32, u32)]) {
         for &(body, part) in copies {
             let first = self.interface.len() as u32;
-            self.interface.extend([GLUE; 6]);
+            let width = problem.width_of(body as usize);
+            self.interface.resize(self.interface.len() + width, GLUE);
             let owner = self.grouping.of[body as usize];
             for (part, positive) in [(owner, true), (part, false)] {
                 let part = &mut self.parts[part as usize];
                 let local = part.local(body).expect("copies were placed");
-                part.meet(first, 6, &[local], Piece::Glue { positive });
+                part.meet(first, width as u32, &[local], Piece::Glue { positive });
             }
         }
     }
@@ -237,7 +242,10 @@ impl Part {
         self.pieces.push(piece);
     }
 
-    fn find_runs(&mut self, problem: &RowProblem) {
+    fn finish(&mut self, problem: &RowProblem) {
+        if !problem.width.is_empty() {
+            self.width = self.bodies.iter().map(|&body| problem.width[body as usize]).collect();
+        }
         self.row_runs = Runs::new((0..).zip(self.rows.iter().copied()));
         let owned = (0..).zip(&self.bodies).zip(&self.owned).filter(|(_, owned)| **owned);
         self.owned_runs = Runs::new(owned.map(|((own, &whole), _)| (own, whole)));
@@ -262,7 +270,9 @@ impl Part {
 
     /// The numbers of a step, taken over from the whole problem.
     pub fn load(&self, whole: &RowProblem, own: &mut RowProblem, seam: &mut InterfaceRows) {
-        if own.blocks != self.local_blocks || own.block_bodies != self.local_bodies {
+        if own.blocks != self.local_blocks || own.block_bodies != self.local_bodies || own.width != self.width
+        {
+            own.width.clone_from(&self.width);
             own.blocks.clone_from(&self.local_blocks);
             own.block_bodies.clone_from(&self.local_bodies);
         }
@@ -290,7 +300,7 @@ impl Part {
         seam.clear();
         seam.blocks.extend_from_slice(&self.seam_blocks);
         seam.block_bodies.extend_from_slice(&self.seam_bodies);
-        for piece in &self.pieces {
+        for (piece, rows) in self.pieces.iter().zip(&self.seam_blocks) {
             match *piece {
                 Piece::Block { block, column, columns } => {
                     let block = &whole.blocks[block as usize];
@@ -301,7 +311,7 @@ impl Part {
                     }
                 }
                 Piece::Glue { positive } => {
-                    for row in 0..6 {
+                    for row in 0..rows.rows as usize {
                         let mut j = [0.0; 6];
                         j[row] = if positive { 1.0 } else { -1.0 };
                         seam.jacobian.extend_from_slice(&j);
@@ -314,10 +324,9 @@ impl Part {
 
 /// Bodies that are better copied into a neighbouring partition: (body, partition), sorted.
 ///
-/// A copy costs six rows and takes all constraints between the body and that partition out of the interface. The
+/// A copy costs as many rows as the body has unknowns and takes all constraints between the body and that partition out of the interface. The
 /// one that saves most is taken first; ties go to the smaller body.
 fn choose_copies(problem: &RowProblem, grouping: &Grouping) -> Vec<(u32, u32)> {
-    const COST: i64 = 6;
     // A cut block can be saved by a copy if one partition lacks only one of its bodies.
     let mut options: Vec<Vec<(u32, u32)>> = Vec::new();
     let mut rows: Vec<i64> = Vec::new();
@@ -346,7 +355,10 @@ fn choose_copies(problem: &RowProblem, grouping: &Grouping) -> Vec<(u32, u32)> {
     }
     let mut gain: BTreeMap<(u32, u32), i64> = blocks_of
         .iter()
-        .map(|(&o, b)| (o, b.iter().map(|&b| rows[b as usize]).sum::<i64>() - COST))
+        .map(|(&o, b)| {
+            let saved = b.iter().map(|&b| rows[b as usize]).sum::<i64>();
+            (o, saved - problem.width_of(o.0 as usize) as i64)
+        })
         .collect();
     let mut saved = vec![false; rows.len()];
     let mut copies = Vec::new();

@@ -10,7 +10,6 @@ use crate::linalg::Kernels;
 use crate::partition::Partition;
 use crate::partition::rigid::RigidPartition;
 use crate::solver::auto::{Engine, Settings};
-use crate::solver::problem::invert_spd6;
 use crate::solver::{Method, Solution, index_sets};
 
 /// Passes of the loop (000 Table 1).
@@ -92,7 +91,8 @@ impl ForceCoupling {
         for seat in seats {
             let (partition, handles) = (&seat.partition, seat.partition.handles());
             let n = 6 * partition.problem.bodies();
-            let inverse: Vec<[f64; 36]> = partition.problem.mass.iter().map(invert_spd6).collect();
+            let inverse: Vec<[f64; 36]> =
+                (0..partition.problem.bodies()).map(|node| partition.problem.inverse_mass(node)).collect();
             let mut unit = vec![0.0; handles.len()];
             self.local.resize(handles.len(), 0.0);
             for (k, &column) in handles.iter().enumerate() {

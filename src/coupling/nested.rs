@@ -8,7 +8,6 @@ use crate::graph::Grouping;
 use crate::linalg::Symbolic;
 use crate::partition::rigid::RigidPartition;
 use crate::solver::mixed::MixedOptions;
-use crate::solver::problem::invert_spd6;
 use crate::solver::residual::Sums;
 use crate::solver::{Label, Method, RowProblem, Solution, SolveStats, residual};
 
@@ -189,7 +188,7 @@ impl Nested {
     /// The residuals of an answer, with its own v where that belongs to its λ.
     fn judge(&mut self, problem: &RowProblem, solution: &Solution, tolerance: f64) -> SolveStats {
         let n = problem.rows();
-        let inverse: Vec<[f64; 36]> = problem.mass.iter().map(invert_spd6).collect();
+        let inverse: Vec<[f64; 36]> = (0..problem.bodies()).map(|node| problem.inverse_mass(node)).collect();
         self.q.resize(6 * problem.bodies(), 0.0);
         self.w.resize(n, 0.0);
         problem.impulse_to_momentum(&vec![0.0; n], &mut self.q);

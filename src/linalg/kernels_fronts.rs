@@ -41,6 +41,8 @@ pub struct Group {
     pub place: u32,
     /// First entry in the problem's list of bodies.
     pub body: u32,
+    /// Has any of its bodies fewer than six unknowns?
+    pub narrow: bool,
 }
 
 /// A body of a group: its place in the row, and its local row in the front. Ascending by local row.
@@ -50,6 +52,8 @@ pub struct Place {
     pub column: u32,
     /// Local row in the front.
     pub local: u32,
+    /// Number of its unknowns.
+    pub width: u32,
 }
 
 /// Where the entries go that vary from one factorization to the next. Can only be made by [`Varying::new`], which checks it.
@@ -105,9 +109,10 @@ impl Varying {
                 "rows that are not there"
             );
             assert!(
-                of.iter().all(|p| p.column < group.bodies && holds(shape, p.local)),
+                of.iter().all(|p| p.column < group.bodies && holds(shape, *p)),
                 "rows outside of their front"
             );
+            assert!(group.narrow || of.iter().all(|p| p.width == 6), "a narrow body in a group that is not");
             assert!(of.windows(2).all(|p| p[0].local <= p[1].local), "bodies out of order");
             start[front as usize + 1].1 += 1;
         }
@@ -140,10 +145,11 @@ impl Varying {
     }
 }
 
-/// Are there six rows from `local` on, among the pivots or in the border?
-fn holds(shape: Shape, local: u32) -> bool {
-    let (first, border) = (local as usize, shape.border_at());
-    first + 6 <= shape.pivots || (first >= border && first + 6 <= border + shape.border)
+/// Are there as many rows as the body has unknowns, among the pivots or in the border?
+fn holds(shape: Shape, place: Place) -> bool {
+    let (first, end, border) =
+        (place.local as usize, (place.local + place.width) as usize, shape.border_at());
+    end <= shape.pivots || (first >= border && end <= border + shape.border)
 }
 
 /// The numbers of the entries that vary.
@@ -338,6 +344,7 @@ unsafe fn add_varying<S: Lanes>(
         for group in varying.groups.get_unchecked(begin.1 as usize..end.1 as usize) {
             // Contacts have one body or two: their strides as constants.
             match group.bodies {
+                _ if group.narrow => fold_narrow(job, group, shape, panel, update),
                 1 => fold_group::<S, 6>(job, group, shape, panel, update),
                 2 => fold_two::<S>(job, group, shape, panel, update),
                 _ => S::fold_any(job, group, shape, panel, update),
@@ -407,6 +414,39 @@ pub(super) unsafe fn fold_group<S: Lanes, const STRIDE: usize>(
                 let down = *places.add(q);
                 let (a, to) = (numbers.add(6 * down.column as usize), base.add(down.local as usize - shift));
                 fold_kernel::<S>(rows, stride, a, b, weight, to, ld);
+            }
+        }
+    }
+}
+
+/// Adds Jᵀ (C+D)⁻¹ J of a group with bodies of fewer than six unknowns.
+unsafe fn fold_narrow(job: &Job<'_>, group: &Group, shape: Shape, panel: *mut f64, update: *mut f64) {
+    let (ld, ldu, border) = (shape.ld(), shape.ldu(), shape.border_at());
+    let (rows, stride) = (group.rows as usize, 6 * group.bodies as usize);
+    // SAFETY: as for `add_varying`; `holds` asked for as many rows and columns as a body has unknowns.
+    unsafe {
+        let weight = job.weight.add(group.row as usize);
+        let numbers = job.jacobian.add(group.entry as usize);
+        let places = job.varying.places.as_ptr().add(group.place as usize);
+        for r in (0..rows).filter(|&r| *weight.add(r) != 0.0) {
+            let row = numbers.add(r * stride);
+            for k in 0..group.bodies as usize {
+                let across = *places.add(k);
+                let column = across.local as usize;
+                let (base, ld, shift) = match column < border {
+                    true => (panel.add(column * ld), ld, 0),
+                    false => (update.add((column - border) * ldu), ldu, border),
+                };
+                for c in 0..across.width as usize {
+                    let scaled = *weight.add(r) * *row.add(6 * across.column as usize + c);
+                    for q in k..group.bodies as usize {
+                        let down = *places.add(q);
+                        let to = base.add(c * ld + down.local as usize - shift);
+                        for i in if q == k { c } else { 0 }..down.width as usize {
+                            *to.add(i) += *row.add(6 * down.column as usize + i) * scaled;
+                        }
+                    }
+                }
             }
         }
     }

@@ -16,6 +16,14 @@ pub struct Six<'a> {
 }
 
 impl Six<'_> {
+    /// q += Jᵀ y for a body with as many unknowns as `q` has numbers.
+    pub fn add_transposed(&self, y: &[f64], q: &mut [f64]) {
+        for (r, y) in y.iter().enumerate() {
+            let row = &self.numbers[r * self.stride..];
+            q.iter_mut().zip(row).for_each(|(q, j)| *q += j * y);
+        }
+    }
+
     pub(super) fn holds(&self, rows: usize) -> bool {
         rows == 0 || self.numbers.len() >= (rows - 1) * self.stride + 6
     }
@@ -107,6 +115,19 @@ pub fn place_below(j: Six<'_>, rows: usize, target: &mut [f64], ld: usize) {
         for c in 0..6 {
             // SAFETY: r < rows and c < 6, which the lengths above allow.
             unsafe { *target.get_unchecked_mut(r * ld + c) = *j.numbers.get_unchecked(r * j.stride + c) };
+        }
+    }
+}
+
+/// The same of a body with fewer than six unknowns: `beside`, each row's first `width` numbers along a row of the target; else along
+/// a column.
+///
+/// # Panics
+/// If a slice is too short.
+pub fn place_narrow(j: Six<'_>, (rows, width): (usize, usize), beside: bool, target: &mut [f64], ld: usize) {
+    for r in 0..rows {
+        for c in 0..width {
+            target[if beside { c * ld + r } else { r * ld + c }] = j.numbers[r * j.stride + c];
         }
     }
 }

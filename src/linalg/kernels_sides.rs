@@ -14,11 +14,14 @@ use std::ops::Range;
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     body_at: Vec<u32>,
-    /// Bodies with their places, and multiplier rows, both ascending by place.
+    width: Vec<u8>,
+    /// Bodies of six unknowns with their places, and multiplier rows, both ascending by place.
     by_place: Vec<(u32, u32)>,
+    /// Bodies of fewer unknowns: body, width, place; ascending by place.
+    narrow: Vec<(u32, u32, u32)>,
     multipliers: Vec<(u32, u32, u32)>,
-    /// How many of both end before the end of each stretch.
-    ends: Vec<(u32, u32)>,
+    /// How many of the three lists end before the end of each stretch.
+    ends: Vec<[u32; 3]>,
     /// The first front that reads or writes behind the beginning of each stretch, and the first with its own local vector there.
     met: Vec<(u32, u32)>,
     groups: Vec<Group>,
@@ -30,20 +33,21 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Takes the places of bodies, of multiplier rows that stand together (first row, number, place) and the folded groups with
+    /// Takes width and place of bodies, places of multiplier rows that stand together (first row, number, place) and the folded groups with
     /// the bodies of all blocks, for so many rows, Jacobian numbers and local numbers.
     ///
     /// # Panics
     /// If anything lies outside.
     pub fn new(
-        body_at: Vec<u32>,
+        bodies_at: Vec<(u32, u32)>,
         mut multipliers: Vec<(u32, u32, u32)>,
         groups: Vec<Group>,
         bodies: Vec<u32>,
         (rows, numbers, locals): (usize, usize, usize),
     ) -> Self {
         assert!(locals.is_multiple_of(4), "local vectors are padded");
-        assert!(body_at.iter().all(|&at| at as usize + 6 <= locals), "bodies outside of the local vectors");
+        let inside = |&(width, at): &(u32, u32)| width <= 6 && (at + width) as usize <= locals;
+        assert!(bodies_at.iter().all(inside), "bodies outside of the local vectors");
         for &(row, n, at) in &multipliers {
             let (row, n, at) = (row as usize, n as usize, at as usize);
             assert!(row + n <= rows && at + n <= locals, "multipliers outside of the local vectors");
@@ -55,18 +59,41 @@ impl Sides {
                 "rows that are not there"
             );
             let of = &bodies[group.body as usize..][..group.bodies as usize];
-            assert!(of.iter().all(|&body| (body as usize) < body_at.len()), "bodies that are not there");
+            assert!(of.iter().all(|&body| (body as usize) < bodies_at.len()), "bodies that are not there");
+            let narrow = |&body: &u32| bodies_at[body as usize].0 < 6;
+            assert!(group.narrow || !of.iter().any(narrow), "a narrow body in a group that is not");
         }
-        let mut by_place: Vec<(u32, u32)> = (0..).zip(body_at.iter().copied()).collect();
+        let all = || (0..).zip(bodies_at.iter().copied());
+        let mut by_place: Vec<(u32, u32)> =
+            all().filter(|(_, (width, _))| *width == 6).map(|(body, (_, at))| (body, at)).collect();
         by_place.sort_unstable_by_key(|&(_, at)| at);
+        let mut narrow: Vec<(u32, u32, u32)> =
+            all().filter(|(_, (width, _))| *width < 6).map(|(body, (width, at))| (body, width, at)).collect();
+        narrow.sort_unstable_by_key(|&(_, width, at)| at + width);
+        let body_at: Vec<u32> = bodies_at.iter().map(|&(_, at)| at).collect();
         multipliers.sort_unstable_by_key(|&(_, n, at)| at + n);
         let stretches = 1..=locals.div_ceil(STRETCH) as u32;
         let ends = stretches.map(|k| k * STRETCH as u32).map(|end| {
             let bodies = by_place.partition_point(|&(_, at)| at + 6 <= end);
-            (bodies as u32, multipliers.partition_point(|&(_, n, at)| at + n <= end) as u32)
+            let ending = |list: &[(u32, u32, u32)]| list.partition_point(|&(_, n, at)| at + n <= end) as u32;
+            [bodies as u32, ending(&narrow), ending(&multipliers)]
         });
         let ends = ends.collect();
-        Self { body_at, by_place, multipliers, ends, met: Vec::new(), groups, bodies, rows, numbers, locals }
+        let width = bodies_at.iter().map(|&(width, _)| width as u8).collect();
+        Self {
+            body_at,
+            width,
+            by_place,
+            narrow,
+            multipliers,
+            ends,
+            met: Vec::new(),
+            groups,
+            bodies,
+            rows,
+            numbers,
+            locals,
+        }
     }
 
     /// Finds the fronts of a plan that meet each stretch, for substitution that fills and reads stretches on its way.
@@ -109,13 +136,14 @@ impl Sides {
     #[inline(always)]
     fn stretches(&self, some: Range<usize>) -> impl Iterator<Item = Stretch<'_>> {
         some.map(|k| {
-            let ends = |k: usize| (self.ends[k].0 as usize, self.ends[k].1 as usize);
-            let (first, end) = (k.checked_sub(1).map_or((0, 0), ends), ends(k));
+            let ends = |k: usize| self.ends[k].map(|end| end as usize);
+            let (first, end) = (k.checked_sub(1).map_or([0; 3], ends), ends(k));
             Stretch {
                 begin: k * STRETCH,
                 end: (k * STRETCH + STRETCH).min(self.locals),
-                bodies: &self.by_place[first.0..end.0],
-                multipliers: &self.multipliers[first.1..end.1],
+                bodies: &self.by_place[first[0]..end[0]],
+                narrow: &self.narrow[first[1]..end[1]],
+                multipliers: &self.multipliers[first[2]..end[2]],
             }
         })
     }
@@ -135,6 +163,7 @@ struct Stretch<'a> {
     begin: usize,
     end: usize,
     bodies: &'a [(u32, u32)],
+    narrow: &'a [(u32, u32, u32)],
     multipliers: &'a [(u32, u32, u32)],
 }
 
@@ -232,6 +261,9 @@ unsafe fn fill_kernel<S: Lanes>(
             for &(body, at) in stretch.bodies {
                 copy_six::<S>(r_v.add(6 * body as usize), x.add(at as usize));
             }
+            for &(body, width, at) in stretch.narrow {
+                x.add(at as usize).copy_from(r_v.add(6 * body as usize), width as usize);
+            }
             for &(row, n, at) in stretch.multipliers {
                 let (w, from) = (numbers.weight.as_ptr().add(row as usize), r_lambda.add(row as usize));
                 let (to, mut r) = (x.add(at as usize), 0);
@@ -247,8 +279,31 @@ unsafe fn fill_kernel<S: Lanes>(
         }
         for group in sides.groups.iter().filter(|_| groups) {
             match group.bodies % 2 {
+                _ if group.narrow => fill_narrow(sides, group, numbers, r_lambda, x),
                 0 => fill_group::<S, 2>(sides, group, numbers, r_lambda, x),
                 _ => fill_group::<S, 1>(sides, group, numbers, r_lambda, x),
+            }
+        }
+    }
+}
+
+/// x += Jᵀ (C+D)⁻¹ r_λ of one group with bodies of fewer than six unknowns.
+unsafe fn fill_narrow(sides: &Sides, group: &Group, numbers: Numbers<'_>, r_lambda: *const f64, x: *mut f64) {
+    let stride = 6 * group.bodies as usize;
+    // SAFETY: as for `fill_kernel`: a body's place has room for its width, which `Sides::new` checked.
+    unsafe {
+        for r in 0..group.rows as usize {
+            let w = *numbers.weight.get_unchecked(group.row as usize + r);
+            if w == 0.0 {
+                continue;
+            }
+            let y = *r_lambda.add(group.row as usize + r) * w;
+            let j = numbers.jacobian.as_ptr().add(group.entry as usize + r * stride);
+            for k in 0..group.bodies as usize {
+                let body = *sides.bodies.get_unchecked(group.body as usize + k) as usize;
+                let at = *sides.body_at.get_unchecked(body) as usize;
+                let width = usize::from(*sides.width.get_unchecked(body));
+                (0..width).for_each(|c| *x.add(at + c) += *j.add(6 * k + c) * y);
             }
         }
     }
@@ -343,6 +398,11 @@ unsafe fn read_kernel<S: Lanes>(
         for stretch in sides.stretches(some) {
             for &(body, at) in stretch.bodies {
                 copy_six::<S>(x.add(at as usize), v.add(6 * body as usize));
+            }
+            for &(body, width, at) in stretch.narrow {
+                let (to, width) = (v.add(6 * body as usize), width as usize);
+                to.copy_from(x.add(at as usize), width);
+                std::ptr::write_bytes(to.add(width), 0, 6 - width);
             }
             for &(row, n, at) in stretch.multipliers {
                 let (w, from) = (numbers.weight.as_ptr().add(row as usize), x.add(at as usize));

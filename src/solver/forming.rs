@@ -1,6 +1,6 @@
 //! What the numbers of a problem say before anything is factored: M⁻¹, M⁻¹ p, the diagonal of A and b = J M⁻¹ p + d.
 
-use super::problem::{RowBlock, RowProblem, invert_spd6};
+use super::problem::{RowBlock, RowProblem};
 use super::residual;
 use super::row_solver::are_finite;
 use crate::linalg::Isa;
@@ -53,7 +53,7 @@ fn lacks(compliance: &[f64], diagonal: &[f64]) -> bool {
 
 /// M⁻¹ and M⁻¹ p of one body. Are its mass and what comes of it numbers?
 pub fn invert(problem: &RowProblem, body: usize, inverse: &mut [f64; 36], q: &mut [f64]) -> bool {
-    *inverse = invert_spd6(&problem.mass[body]);
+    *inverse = problem.inverse_mass(body);
     let p = &problem.momentum[body];
     let mut sum = [0.0; 6];
     for c in 0..6 {

@@ -483,6 +483,36 @@ pub fn any(bodies: usize, blocks: usize, compliance: f64, seed: u64) -> RowProbl
     m.problem
 }
 
+/// The same problem on nodes of one to six unknowns, at random: what lies behind a node's width is gone.
+pub fn narrowed(mut problem: RowProblem, seed: u64) -> RowProblem {
+    let mut random = Random::new(seed);
+    problem.width = (0..problem.bodies()).map(|_| 1 + random.below(6) as u8).collect();
+    for node in 0..problem.bodies() {
+        let width = problem.width_of(node);
+        problem.momentum[node][width..].fill(0.0);
+        for (i, row) in problem.mass[node].chunks_exact_mut(6).enumerate() {
+            row[if i < width { width } else { 0 }..].fill(0.0);
+        }
+    }
+    for block in &problem.blocks {
+        for entry in 0..(block.rows * block.bodies) as usize {
+            let node = problem.block_bodies[block.body as usize + entry % block.bodies as usize] as usize;
+            let width = problem.width_of(node);
+            problem.jacobian[block.entry as usize + 6 * entry + width..][..6 - width].fill(0.0);
+        }
+    }
+    problem
+}
+
+/// The same problem with six unknowns a node, of which those behind the node's width have a mass and no row.
+pub fn locked(mut problem: RowProblem) -> RowProblem {
+    for node in 0..problem.bodies() {
+        (problem.width_of(node)..6).for_each(|c| problem.mass[node][7 * c] = 1.0);
+    }
+    problem.width.clear();
+    problem
+}
+
 fn add(a: V3, b: V3) -> V3 {
     std::array::from_fn(|i| a[i] + b[i])
 }

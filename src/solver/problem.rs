@@ -45,8 +45,14 @@ pub struct RowBlock {
 }
 
 /// One step's constraints in row form. Everything is a dense array; a body is its number.
+///
+/// A body is a **node** of one to six unknown velocities: a rigid body has six, a point mass three. Storage has six numbers a node
+/// whatever its width, and those behind a narrow node's own are zero: products with J and M need not ask for the width. Only the
+/// matrix that is factored does, where a point costs what three unknowns cost.
 #[derive(Clone, Debug, Default)]
 pub struct RowProblem {
+    /// Unknowns of each node, 1 to 6; empty where every node has six.
+    pub width: Vec<u8>,
     /// Symmetric positive definite 6×6 mass block per body, row by row (linear first, then angular).
     pub mass: Vec<[f64; 36]>,
     /// p = M v + h f per body.
@@ -80,8 +86,21 @@ impl RowProblem {
         self.mass.len()
     }
 
+    /// Number of unknowns of a node.
+    #[inline]
+    pub fn width_of(&self, node: usize) -> usize {
+        self.width.get(node).map_or(6, |&width| usize::from(width))
+    }
+
+    /// Inverse of a node's mass block.
+    #[inline]
+    pub(crate) fn inverse_mass(&self, node: usize) -> [f64; 36] {
+        invert_spd(&self.mass[node], self.width_of(node))
+    }
+
     /// Empties the problem and keeps its memory.
     pub fn clear(&mut self) {
+        self.width.clear();
         self.mass.clear();
         self.momentum.clear();
         self.blocks.clear();
@@ -188,7 +207,7 @@ impl RowProblem {
     /// For tests, dumps and baselines; the engine never forms A.
     pub fn to_matrix(&self) -> MatrixProblem {
         let n = self.rows();
-        let inverse: Vec<[f64; 36]> = self.mass.iter().map(invert_spd6).collect();
+        let inverse: Vec<[f64; 36]> = (0..self.bodies()).map(|node| self.inverse_mass(node)).collect();
         let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); self.bodies()];
         for (b, block) in self.blocks.iter().enumerate() {
             for (k, &body) in self.bodies_of(block).iter().enumerate() {
@@ -264,10 +283,25 @@ fn multiply6(m: &[f64; 36], x: &[f64; 6]) -> [f64; 6] {
     std::array::from_fn(|i| (0..6).map(|j| m[6 * i + j] * x[j]).sum())
 }
 
-/// Inverse of a symmetric positive definite 6×6 block by Cholesky. Where turning does not move the centre of mass, as with every rigid
-/// body about it, the two halves are inverted apart: to the same bits in a third of the time.
+/// Inverse of the leading `width` × `width` part of a symmetric positive definite block by Cholesky, zero elsewhere. Where turning does
+/// not move the centre of mass, as with every rigid body about it, the two halves are inverted apart: to the same bits in a third of
+/// the time.
 #[inline]
-pub(crate) fn invert_spd6(m: &[f64; 36]) -> [f64; 36] {
+fn invert_spd(m: &[f64; 36], width: usize) -> [f64; 36] {
+    let mut inverse = [0.0; 36];
+    match width {
+        1 => invert_part::<1>(m, 0, &mut inverse),
+        2 => invert_part::<2>(m, 0, &mut inverse),
+        3 => invert_part::<3>(m, 0, &mut inverse),
+        4 => invert_part::<4>(m, 0, &mut inverse),
+        5 => invert_part::<5>(m, 0, &mut inverse),
+        _ => return invert_spd6(m),
+    }
+    inverse
+}
+
+#[inline]
+fn invert_spd6(m: &[f64; 36]) -> [f64; 36] {
     let mut inverse = [0.0; 36];
     let apart = (3..6).all(|i| m[6 * i..6 * i + 3] == [0.0; 3]);
     let even = m[0] == m[7] && m[0] == m[14] && m[6] == 0.0 && m[12] == 0.0 && m[13] == 0.0;
@@ -276,18 +310,18 @@ pub(crate) fn invert_spd6(m: &[f64; 36]) -> [f64; 36] {
             let r = 1.0 / m[0].sqrt();
             (0..3).for_each(|i| inverse[7 * i] = r * r);
         } else {
-            invert_spd::<3>(m, 0, &mut inverse);
+            invert_part::<3>(m, 0, &mut inverse);
         }
-        invert_spd::<3>(m, 3, &mut inverse);
+        invert_part::<3>(m, 3, &mut inverse);
     } else {
-        invert_spd::<6>(m, 0, &mut inverse);
+        invert_part::<6>(m, 0, &mut inverse);
     }
     inverse
 }
 
 /// Inverse of the N × N block on the diagonal from row `first` on.
 #[inline(always)]
-fn invert_spd<const N: usize>(m: &[f64; 36], first: usize, inverse: &mut [f64; 36]) {
+fn invert_part<const N: usize>(m: &[f64; 36], first: usize, inverse: &mut [f64; 36]) {
     let at = |i: usize, j: usize| 6 * (first + i) + first + j;
     // L of M = L Lᵀ with the reciprocals of its diagonal in place of it: one division a column.
     let mut l = [[0.0; N]; N];

@@ -4,7 +4,7 @@ use super::auto::{Engine, Settings};
 use super::condensed;
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowKind, RowProblem, invert_spd6};
+use super::problem::{RowKind, RowProblem};
 use super::row_system::{Decision, Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
@@ -207,6 +207,10 @@ fn is_well_formed(p: &RowProblem) -> bool {
     if lengths.iter().any(|&l| l != n) || p.momentum.len() != p.bodies() {
         return false;
     }
+    let widths = p.width.is_empty() || p.width.len() == p.bodies();
+    if !widths || p.width.iter().any(|width| !(1..=6).contains(width)) {
+        return false;
+    }
     let bodies = p.bodies() as u32;
     let blocks = p.blocks.iter().all(|b| {
         let entries = b.entry as usize + 6 * b.rows as usize * b.bodies as usize;
@@ -252,7 +256,7 @@ fn refuse(problem: &RowProblem, solution: &mut Solution) -> SolveStats {
     solution.v.clear();
     solution.v.resize(6 * problem.bodies(), 0.0);
     for (body, p) in problem.momentum.iter().enumerate().take(problem.bodies()) {
-        let inverse = invert_spd6(&problem.mass[body]);
+        let inverse = problem.inverse_mass(body);
         for i in 0..6 {
             let v: f64 = (0..6).map(|j| inverse[6 * i + j] * p[j]).sum();
             solution.v[6 * body + i] = if v.is_finite() { v } else { 0.0 };
@@ -281,6 +285,7 @@ mod tests {
         jacobian[1] = 1.0; // normal along y
         jacobian[6] = 1.0; // friction along x
         RowProblem {
+            width: Vec::new(),
             mass: vec![mass],
             momentum: vec![[4.0, -10.0, 0.0, 0.0, 0.0, 0.0]],
             blocks: vec![RowBlock { row: 0, rows: 2, body: 0, bodies: 1, entry: 0, fold: true }],

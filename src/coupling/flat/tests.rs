@@ -16,6 +16,8 @@ fn problems() -> Vec<(&'static str, RowProblem)> {
         ("net", generate::net(4, 16, 8000.0, 1e-9)),
         ("rocks", generate::rocks(40, 1e-8)),
         ("any", generate::any(30, 60, 1e-6, 5)),
+        ("any, narrowed", generate::narrowed(generate::any(30, 60, 1e-6, 6), 6)),
+        ("rocks, narrowed", generate::narrowed(generate::rocks(40, 1e-8), 7)),
     ]
 }
 

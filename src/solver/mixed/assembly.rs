@@ -19,13 +19,16 @@ pub struct Assembler<'a> {
 impl Assemble for Assembler<'_> {
     /// Masses and Jacobians.
     fn assemble(&self, front: usize, into: &mut FrontMut<'_>) {
-        for &(body, local) in self.plan.pivot_bodies.of(front) {
-            let local = local as usize;
-            into.sign[local..local + 6].fill(1.0);
+        for &(body, local, width) in self.plan.pivot_bodies.of(front) {
+            let (local, width) = (local as usize, width as usize);
+            into.sign[local..local + width].fill(1.0);
             let mass = &self.problem.mass[body as usize];
             let (block, ld) = into.block(local, local);
-            for (c, column) in mass.as_chunks::<6>().0.iter().enumerate() {
-                block[c * ld..c * ld + 6].copy_from_slice(column);
+            for (c, column) in mass.as_chunks::<6>().0.iter().enumerate().take(width) {
+                match width {
+                    6 => block[c * ld..c * ld + 6].copy_from_slice(column),
+                    _ => block[c * ld..c * ld + width].copy_from_slice(&column[..width]),
+                }
             }
         }
         for coupling in self.plan.couplings.of(front) {
@@ -38,7 +41,7 @@ impl Assemble for Assembler<'_> {
     }
 
     fn fetch(&self, front: usize, pivots: usize) {
-        for &(body, _) in self.plan.pivot_bodies.of(front) {
+        for &(body, ..) in self.plan.pivot_bodies.of(front) {
             kernels::fetch(&self.problem.mass[body as usize]);
         }
         // Where body and multiplier are both eliminated here, a child has mostly brought the rows' lines with its own.
@@ -54,11 +57,11 @@ impl Assemble for Assembler<'_> {
 fn couple(coupling: &Coupling, numbers: &[f64], into: &mut FrontMut<'_>) {
     let (m, b) = (coupling.multiplier as usize, coupling.body as usize);
     let six = Six { numbers, stride: coupling.stride as usize };
-    if b < m {
-        let (block, ld) = into.block(m, b);
-        kernels::place_beside(six, coupling.rows as usize, block, ld);
-    } else {
-        let (block, ld) = into.block(b, m);
-        kernels::place_below(six, coupling.rows as usize, block, ld);
+    let (rows, width) = (coupling.rows as usize, coupling.width as usize);
+    let (block, ld) = if b < m { into.block(m, b) } else { into.block(b, m) };
+    match (b < m, width) {
+        (true, 6) => kernels::place_beside(six, rows, block, ld),
+        (false, 6) => kernels::place_below(six, rows, block, ld),
+        (beside, _) => kernels::place_narrow(six, (rows, width), beside, block, ld),
     }
 }

@@ -243,7 +243,8 @@ impl MixedSystem {
                 if mask[row] && !self.is_free(row) && lambda[row] != 0.0 {
                     let at = block.entry as usize + (row - block.row as usize) * width;
                     let (j, bodies) = (&problem.jacobian[at..at + width], problem.bodies_of(block));
-                    add_scaled(j, bodies, lambda[row], x, |body| plan.body_at[body as usize] as usize);
+                    let place = |body: u32| plan.place_of(problem, body);
+                    add_scaled(j, bodies, lambda[row], x, place);
                 }
             }
         }
@@ -257,8 +258,11 @@ impl MixedSystem {
                 *y = if free { r[row] * self.weight[row] } else { 0.0 };
             }
             for_each_six(problem, group, |body, six| {
-                let at = plan.body_at[body] as usize;
-                kernels::add_six_transposed(self.factor.isa(), six, scaled, &mut x[at..at + 6]);
+                let to = &mut x[plan.place_of(problem, body as u32)];
+                match to.len() {
+                    6 => kernels::add_six_transposed(self.factor.isa(), six, scaled, to),
+                    _ => six.add_transposed(scaled, to),
+                }
             });
         }
     }
@@ -266,8 +270,8 @@ impl MixedSystem {
     fn read_branch(&self, plan: &Plan, problem: &RowProblem, focus: &mut Focus) {
         let Focus { groups, multipliers, bodies, local: x, r, lambda, v, rows, .. } = focus;
         for &mut body in bodies {
-            let (at, to) = (plan.body_at[body as usize] as usize, 6 * body as usize);
-            v[to..to + 6].copy_from_slice(&x[at..at + 6]);
+            let own = plan.place_of(problem, body);
+            v[6 * body as usize..][..own.len()].copy_from_slice(&x[own]);
         }
         for &mut (row, at) in multipliers {
             if self.is_free(row as usize) {

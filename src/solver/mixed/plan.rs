@@ -9,6 +9,7 @@ use crate::linalg::kernels::{Group, PivotRows, Place, Sides, Varying};
 use crate::linalg::ordering::{MinDegree, OrderingKind};
 use crate::linalg::symbolic::{Layout, NONE, Symbolic};
 use crate::solver::{RowBlock, RowProblem};
+use std::ops::Range;
 
 /// A Jacobian block that stays in the matrix.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct Coupling {
     pub multiplier: u32,
     /// Local row of the body.
     pub body: u32,
+    /// Number of the body's unknowns.
+    pub width: u32,
     /// Numbers come from the interface rows.
     pub interface: bool,
 }
@@ -62,15 +65,15 @@ impl<T: Copy> Lists<T> {
 /// The plan of a topology.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Bodies that each front eliminates, with their local rows.
-    pub pivot_bodies: Lists<(u32, u32)>,
+    /// Bodies that each front eliminates, with their local rows and numbers of unknowns.
+    pub pivot_bodies: Lists<(u32, u32, u32)>,
     /// Couplings of each front.
     pub couplings: Lists<Coupling>,
     /// The front that depends on each row, or [`NONE`] for rows without a body.
     pub row_front: Vec<u32>,
     /// The end of the rows from each row on that depend on the same front.
     pub row_end: Vec<u32>,
-    /// Where a body's six unknowns are among the local vectors.
+    /// Where a body's unknowns are among the local vectors.
     pub body_at: Vec<u32>,
     /// Where a multiplier row is among the local vectors, or [`NONE`] for folded rows.
     pub row_at: Vec<u32>,
@@ -81,6 +84,7 @@ pub struct Plan {
     /// Most rows of a group.
     pub most_rows: usize,
     bodies: usize,
+    width: Vec<u8>,
     /// Blocks as they are treated: `fold` is set where [`folds`] says so, without regard to other blocks.
     blocks: Vec<RowBlock>,
     block_bodies: Vec<u32>,
@@ -95,12 +99,20 @@ impl Plan {
     /// Is this the plan of the problem's topology?
     pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
         self.bodies == problem.bodies()
+            && self.width == problem.width
             && self.row_at.len() == problem.rows()
             && self.blocks.len() == problem.blocks.len()
             && self.blocks.iter().zip(&problem.blocks).all(|(own, block)| *own == treated(problem, block))
             && self.block_bodies == problem.block_bodies
             && self.interface_blocks == interface.blocks
             && self.interface_bodies == interface.block_bodies
+    }
+
+    /// Where a body's unknowns are among the local vectors.
+    #[inline]
+    pub fn place_of(&self, problem: &RowProblem, body: u32) -> Range<usize> {
+        let at = self.body_at[body as usize] as usize;
+        at..at + problem.width_of(body as usize)
     }
 
     /// Orders, analyses and lays out a problem.
@@ -123,6 +135,7 @@ impl Plan {
         let symbolic = Symbolic::build(&graph, &order, layout);
         let mut plan = Self {
             bodies: problem.bodies(),
+            width: problem.width.clone(),
             blocks,
             block_bodies: problem.block_bodies.clone(),
             interface_blocks: interface.blocks.clone(),
@@ -139,7 +152,7 @@ impl Plan {
         // Bodies hear of their rows in the order of the fronts.
         groups.sort_by_key(|&(front, _)| front);
         plan.sides = Sides::new(
-            plan.body_at.clone(),
+            (0..).map(|node| problem.width_of(node) as u32).zip(plan.body_at.iter().copied()).collect(),
             multipliers,
             groups.iter().map(|&(_, group)| group).collect(),
             problem.block_bodies.clone(),
@@ -158,7 +171,9 @@ impl Plan {
         self.row_at = vec![NONE; problem.rows()];
         self.row_front = vec![NONE; problem.rows()];
         let place = |node: u32| (symbolic.node_front[node as usize], symbolic.node_local[node as usize]);
-        let bodies = (0..problem.bodies() as u32).map(|body| (place(body).0, (body, place(body).1)));
+        let width = |body: u32| problem.width_of(body as usize) as u32;
+        let bodies =
+            (0..problem.bodies() as u32).map(|body| (place(body).0, (body, place(body).1, width(body))));
         self.pivot_bodies = Lists::build(symbolic.fronts.len(), bodies.collect());
         let (mut pivot_rows, mut multipliers) = (Vec::new(), Vec::new());
         for (block, &node) in problem.blocks.iter().zip(&nodes.multiplier) {
@@ -197,6 +212,7 @@ impl Plan {
                         rows: block.rows,
                         multiplier: local(node),
                         body: local(body),
+                        width: problem.width_of(body as usize) as u32,
                         interface,
                     },
                 ));
@@ -231,7 +247,9 @@ impl Plan {
             group.place = places.len() as u32;
             for (k, &body) in bodies.iter().enumerate() {
                 let local = symbolic.local_of(front, body).expect("neighbours meet in a front");
-                places.push(Place { column: k as u32, local });
+                let width = problem.width_of(body as usize) as u32;
+                group.narrow |= width < 6;
+                places.push(Place { column: k as u32, local, width });
             }
             places[group.place as usize..].sort_by_key(|p| p.local);
             self.row_front[group.row as usize..(group.row + group.rows) as usize].fill(front);
@@ -272,7 +290,7 @@ fn folds(problem: &RowProblem, block: &RowBlock) -> bool {
     let mut mobility = [[0.0; 6]; 2];
     for (m, &body) in mobility.iter_mut().zip(bodies) {
         let mass = &problem.mass[body as usize];
-        *m = std::array::from_fn(|c| 1.0 / mass[7 * c]);
+        (0..problem.width_of(body as usize)).for_each(|c| m[c] = 1.0 / mass[7 * c]);
     }
     (0..block.rows).all(|row| {
         let mut a = 0.0;
@@ -301,8 +319,8 @@ fn add_nodes(
         (block.row..block.row + block.rows)
             .any(|r| problem.lo[r as usize].is_finite() || problem.hi[r as usize].is_finite())
     };
-    for _ in 0..problem.bodies() {
-        graph.node(6, NodeKind::Body, false);
+    for body in 0..problem.bodies() {
+        graph.node(problem.width_of(body) as u32, NodeKind::Body, false);
     }
     let mut multiplier = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -358,6 +376,7 @@ fn fold_groups(problem: &RowProblem, blocks: &[RowBlock]) -> Vec<Group> {
             bodies: block.bodies,
             place: 0,
             body: block.body,
+            narrow: false,
         });
     }
     groups

@@ -5,6 +5,7 @@ use super::plan::Plan;
 use crate::linalg::Aligned;
 use crate::linalg::kernels::{self, Group, Numbers, Six};
 use crate::solver::RowProblem;
+use std::ops::Range;
 
 /// Vectors of a solve; keep their memory.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +90,9 @@ impl MixedSystem {
             r_v.copy_from_slice(problem.momentum.as_flattened());
             for_each_row(problem, |row, j, bodies| {
                 if !self.is_free(row) && lambda[row] != 0.0 {
-                    add_scaled(j, bodies, lambda[row], &mut r_v, |body| 6 * body as usize);
+                    add_scaled(j, bodies, lambda[row], &mut r_v, |body| {
+                        6 * body as usize..6 * body as usize + 6
+                    });
                 }
             });
         }
@@ -242,12 +245,16 @@ fn for_each_row(problem: &RowProblem, mut f: impl FnMut(usize, &[f64], &[u32])) 
 }
 
 #[inline]
-pub(super) fn add_scaled(j: &[f64], bodies: &[u32], scale: f64, q: &mut [f64], place: impl Fn(u32) -> usize) {
+pub(super) fn add_scaled(
+    j: &[f64],
+    bodies: &[u32],
+    scale: f64,
+    q: &mut [f64],
+    place: impl Fn(u32) -> Range<usize>,
+) {
     for (six, &body) in j.chunks_exact(6).zip(bodies) {
-        let at = place(body);
-        let q = &mut q[at..at + 6];
-        for c in 0..6 {
-            q[c] += six[c] * scale;
+        for (q, j) in q[place(body)].iter_mut().zip(six) {
+            *q += j * scale;
         }
     }
 }
