@@ -39,6 +39,7 @@ fn check(problem: &RowProblem, solution: &Solution, stats: &SolveStats) -> Resul
     }
     let mut q = vec![0.0; 6 * problem.bodies()];
     problem.impulse_to_momentum(&solution.lambda, &mut q);
+    problem.subtract_coupled(&solution.v, &mut q);
     let largest = q.iter().chain(&solution.lambda).fold(1e-30f64, |m, x| m.max(x.abs()));
     for (body, m) in problem.mass.iter().enumerate() {
         for i in 0..6 {
@@ -85,6 +86,32 @@ fn nodes_of_any_width_move_as_wide_ones_with_the_rest_locked() {
             for c in 0..6 {
                 let d = a.v[6 * node + c] - b.v[6 * node + c];
                 assert!(c < narrow.width_of(node) || a.v[6 * node + c] == 0.0, "seed {seed}: no unknown");
+                assert!(0.5 * m[7 * c] * d * d <= 1e-6 * scale * scale, "seed {seed}, node {node}: {d:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn couplings_act_as_soft_rows_do_whatever_solves_them() {
+    let mut random = Random::new(9);
+    for seed in 0..600 {
+        let mut problem = any_problem(6_000_000 + seed, 60);
+        if seed % 2 == 0 {
+            problem = generate::narrowed(problem, seed);
+        }
+        let [coupled, soft] = generate::coupled(&problem, 1 + random.below(6), seed);
+        let (a, stats) = solve(&coupled, if seed % 3 == 0 { Method::Ipm } else { Method::Auto });
+        if let Err(what) = check(&coupled, &a, &stats) {
+            panic!("seed {seed}: {what}");
+        }
+        let (b, stats) = solve(&soft, Method::Auto);
+        assert!(stats.converged, "seed {seed}");
+        // As for warm starts.
+        let scale = b.v.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        for (node, m) in coupled.mass.iter().enumerate() {
+            for c in 0..6 {
+                let d = a.v[6 * node + c] - b.v[6 * node + c];
                 assert!(0.5 * m[7 * c] * d * d <= 1e-6 * scale * scale, "seed {seed}, node {node}: {d:e}");
             }
         }

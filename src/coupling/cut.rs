@@ -9,7 +9,7 @@
 use super::runs::Runs;
 use crate::graph::Grouping;
 use crate::solver::mixed::InterfaceRows;
-use crate::solver::{RowBlock, RowKind, RowProblem};
+use crate::solver::{Coupling, RowBlock, RowKind, RowProblem};
 use std::collections::BTreeMap;
 
 /// What may lie between partitions.
@@ -62,6 +62,8 @@ pub struct Part {
     pieces: Vec<Piece>,
     columns: Vec<u32>,
     width: Vec<u8>,
+    /// Couplings inside: number, and the two nodes here.
+    couplings: Vec<(u32, u32, u32)>,
     local_blocks: Vec<RowBlock>,
     local_bodies: Vec<u32>,
     seam_blocks: Vec<RowBlock>,
@@ -78,7 +80,10 @@ pub struct Cut {
     /// Blocks between partitions.
     pub between: Vec<u32>,
     seam: Seam,
+    /// The grouping asked for, and the same with coupled nodes in one partition.
+    asked: Grouping,
     grouping: Grouping,
+    coupled: Vec<(u32, u32)>,
     width: Vec<u8>,
     blocks: Vec<RowBlock>,
     block_bodies: Vec<u32>,
@@ -88,7 +93,8 @@ impl Cut {
     /// Is this the cut of that problem, grouping and seam?
     pub fn fits(&self, problem: &RowProblem, grouping: &Grouping, seam: Seam) -> bool {
         self.seam == seam
-            && self.grouping == *grouping
+            && self.asked == *grouping
+            && self.coupled.iter().copied().eq(problem.couplings.iter().map(|c| (c.a, c.b)))
             && self.width == problem.width
             && self.blocks == problem.blocks
             && self.block_bodies == problem.block_bodies
@@ -100,16 +106,19 @@ impl Cut {
     /// If the grouping is not one of this problem's bodies.
     pub fn new(problem: &RowProblem, grouping: &Grouping, seam: Seam) -> Cut {
         assert_eq!(grouping.of.len(), problem.bodies(), "one partition number per body");
+        let together = grouping.joined(problem.couplings.iter().map(|c| (c.a, c.b)));
         let copies = match seam {
             Seam::Rows => Vec::new(),
-            Seam::Bodies => choose_copies(problem, grouping),
+            Seam::Bodies => choose_copies(problem, &together),
         };
         let mut cut = Cut {
-            parts: vec![Part::default(); grouping.count as usize],
+            parts: vec![Part::default(); together.count as usize],
             interface: Vec::new(),
             between: Vec::new(),
             seam,
-            grouping: grouping.clone(),
+            asked: grouping.clone(),
+            grouping: together,
+            coupled: problem.couplings.iter().map(|c| (c.a, c.b)).collect(),
             width: problem.width.clone(),
             blocks: problem.blocks.clone(),
             block_bodies: problem.block_bodies.clone(),
@@ -246,6 +255,10 @@ impl Part {
         if !problem.width.is_empty() {
             self.width = self.bodies.iter().map(|&body| problem.width[body as usize]).collect();
         }
+        // Coupled nodes are never copied: where the local one is, both are.
+        let inside =
+            (0..).zip(&problem.couplings).filter_map(|(k, c)| Some((k, self.local(c.a)?, self.local(c.b)?)));
+        self.couplings = inside.collect();
         self.row_runs = Runs::new((0..).zip(self.rows.iter().copied()));
         let owned = (0..).zip(&self.bodies).zip(&self.owned).filter(|(_, owned)| **owned);
         self.owned_runs = Runs::new(owned.map(|((own, &whole), _)| (own, whole)));
@@ -276,6 +289,9 @@ impl Part {
             own.blocks.clone_from(&self.local_blocks);
             own.block_bodies.clone_from(&self.local_bodies);
         }
+        own.couplings.clear();
+        let inside = self.couplings.iter();
+        own.couplings.extend(inside.map(|&(k, a, b)| Coupling { a, b, ..whole.couplings[k as usize] }));
         own.mass.resize(self.bodies.len(), [0.0; 36]);
         own.momentum.resize(self.bodies.len(), [0.0; 6]);
         self.body_runs.take(&whole.mass, &mut own.mass);
@@ -327,6 +343,10 @@ impl Part {
 /// A copy costs as many rows as the body has unknowns and takes all constraints between the body and that partition out of the interface. The
 /// one that saves most is taken first; ties go to the smaller body.
 fn choose_copies(problem: &RowProblem, grouping: &Grouping) -> Vec<(u32, u32)> {
+    let mut coupled = vec![false; problem.bodies()];
+    for c in &problem.couplings {
+        (coupled[c.a as usize], coupled[c.b as usize]) = (true, true);
+    }
     // A cut block can be saved by a copy if one partition lacks only one of its bodies.
     let mut options: Vec<Vec<(u32, u32)>> = Vec::new();
     let mut rows: Vec<i64> = Vec::new();
@@ -342,6 +362,7 @@ fn choose_copies(problem: &RowProblem, grouping: &Grouping) -> Vec<(u32, u32)> {
             let home = bodies.iter().find(|&&o| o != body).map(|&o| part(o));
             if let Some(home) = home
                 && part(body) != home
+                && !coupled[body as usize]
                 && bodies.iter().all(|&o| o == body || part(o) == home)
             {
                 own.push((body, home));

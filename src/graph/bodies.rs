@@ -103,6 +103,23 @@ impl Grouping {
         Grouping { of: vec![0; n], count: u32::from(n > 0) }
     }
 
+    /// The same with the two bodies of every pair in one partition: that of the smallest body they are joined with.
+    pub fn joined(&self, pairs: impl Iterator<Item = (u32, u32)>) -> Grouping {
+        let mut islands = super::islands::Islands::default();
+        islands.reset(self.of.len());
+        let mut any = false;
+        for (a, b) in pairs {
+            any = true;
+            islands.tie(a, b);
+        }
+        if !any {
+            return self.clone();
+        }
+        let labels: Vec<u32> =
+            (0..self.of.len() as u32).map(|body| self.of[islands.root(body) as usize]).collect();
+        Grouping::from_labels(&labels)
+    }
+
     /// Numbers the groups of any labels by their smallest body.
     pub fn from_labels(labels: &[u32]) -> Grouping {
         let most = labels.iter().copied().max().map_or(0, |m| m as usize + 1);

@@ -242,6 +242,7 @@ impl Partition for RigidPartition {
                 r_v[6 * body + i] -= mv;
             }
         }
+        problem.subtract_coupled(&solution.v, r_v);
         problem.slack(&solution.v, &solution.lambda, r_lambda);
         r_lambda.iter_mut().for_each(|w| *w = -*w);
         system.mixed.condense(problem, r_v, r_lambda, velocity);

@@ -39,6 +39,7 @@ fn form_plainly(problem: &RowProblem, v: &[f64], lambda: &[f64], r: &mut [f64], 
             }
         }
     }
+    problem.balance_coupled(v, r, size);
 }
 
 /// p − M v of one body, and the sizes of the terms.

@@ -2,7 +2,7 @@
 //!
 //! Everything follows from the arguments and a seed.
 
-use super::{RowBlock, RowKind, RowProblem};
+use super::{Coupling, RowBlock, RowKind, RowProblem};
 use crate::math;
 
 type V3 = [f64; 3];
@@ -494,6 +494,12 @@ pub fn narrowed(mut problem: RowProblem, seed: u64) -> RowProblem {
             row[if i < width { width } else { 0 }..].fill(0.0);
         }
     }
+    for c in &mut problem.couplings {
+        let (rows, columns) = (problem.width[c.a as usize].into(), problem.width[c.b as usize].into());
+        for (i, row) in c.block.chunks_exact_mut(6).enumerate() {
+            row[if i < rows { columns } else { 0 }..].fill(0.0);
+        }
+    }
     for block in &problem.blocks {
         for entry in 0..(block.rows * block.bodies) as usize {
             let node = problem.block_bodies[block.body as usize + entry % block.bodies as usize] as usize;
@@ -502,6 +508,46 @@ pub fn narrowed(mut problem: RowProblem, seed: u64) -> RowProblem {
         }
     }
     problem
+}
+
+/// The same problem with `count` stiff elements of six directions between two nodes each, and the same once more with six soft rows in
+/// place of every element: K = Bᵀ B, and rows with J = B, C = 1 and d = 0 act as it does.
+pub fn coupled(problem: &RowProblem, count: usize, seed: u64) -> [RowProblem; 2] {
+    let mut random = Random::new(seed);
+    let [mut elements, mut rows] = [problem.clone(), problem.clone()];
+    for _ in 0..if problem.bodies() > 1 { count } else { 0 } {
+        let a = random.below(problem.bodies());
+        let b = (a + 1 + random.below(problem.bodies() - 1)) % problem.bodies();
+        let stiff = (problem.mass[a][0].min(problem.mass[b][0]) * math::powf(10.0, random.range(-1.0, 2.0))).sqrt();
+        let mut directions = [[[0.0; 6]; 2]; 6];
+        for (on, node) in [a, b].into_iter().enumerate() {
+            let width = problem.width_of(node);
+            directions.iter_mut().for_each(|d| d[on][..width].fill_with(|| stiff * random.range(-1.0, 1.0)));
+        }
+        let product = |p: usize, q: usize| {
+            std::array::from_fn(|k| directions.iter().map(|d| d[p][k / 6] * d[q][k % 6]).sum::<f64>())
+        };
+        let [own_a, own_b, block]: [[f64; 36]; 3] = [product(0, 0), product(1, 1), product(0, 1)];
+        elements.mass[a].iter_mut().zip(own_a).for_each(|(m, k)| *m += k);
+        elements.mass[b].iter_mut().zip(own_b).for_each(|(m, k)| *m += k);
+        elements.couplings.push(Coupling { a: a as u32, b: b as u32, block });
+        rows.blocks.push(RowBlock {
+            row: rows.d.len() as u32,
+            rows: 6,
+            body: rows.block_bodies.len() as u32,
+            bodies: 2,
+            entry: rows.jacobian.len() as u32,
+            fold: random.below(2) == 0,
+        });
+        rows.block_bodies.extend([a as u32, b as u32]);
+        rows.jacobian.extend(directions.as_flattened().as_flattened());
+        rows.compliance.extend([1.0; 6]);
+        rows.d.extend([0.0; 6]);
+        rows.lo.extend([f64::NEG_INFINITY; 6]);
+        rows.hi.extend([f64::INFINITY; 6]);
+        rows.kind.extend([RowKind::Joint; 6]);
+    }
+    [elements, rows]
 }
 
 /// The same problem with six unknowns a node, of which those behind the node's width have a mass and no row.

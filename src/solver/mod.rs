@@ -44,7 +44,7 @@ pub mod system;
 
 pub use auto::Settings;
 pub use matrix_solver::{MatrixError, solve_matrix};
-pub use problem::{MatrixProblem, RowBlock, RowKind, RowProblem};
+pub use problem::{Coupling, MatrixProblem, RowBlock, RowKind, RowProblem};
 pub use row_solver::RowSolver;
 
 /// Where a row stands in the index set (000 eq. 12).

@@ -11,6 +11,7 @@
 //! b = J M⁻¹ p + d follow. Files and the papers' baselines speak the **matrix form**
 //! ([`MatrixProblem`]): A, b, lo, hi. [`RowProblem::to_matrix`] goes from the first to the second.
 
+use super::mixed::CoupledInertia;
 use crate::linalg::kernels::wide;
 use sprs::{CsMat, TriMat};
 
@@ -44,6 +45,29 @@ pub struct RowBlock {
     pub fold: bool,
 }
 
+/// A block of A beside its diagonal: what the stiffness and damping of an element or a spring, h D + h² K, have between two nodes.
+/// What they have on the diagonal belongs to the nodes' own blocks ([`RowProblem::mass`]); A as a whole is positive definite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coupling {
+    /// The node of the block's rows.
+    pub a: u32,
+    /// The node of its columns; another one.
+    pub b: u32,
+    /// A_ab, row by row; zero behind the widths of the two. A_ba is its transpose.
+    pub block: [f64; 36],
+}
+
+impl Coupling {
+    /// Calls `f(node, term)` for the numbers of A_ab v_b and A_ba v_a, six a node.
+    #[inline]
+    fn products(&self, v: &[f64], mut f: impl FnMut(usize, [[f64; 6]; 6])) {
+        let (va, vb) = (&v[6 * self.a as usize..][..6], &v[6 * self.b as usize..][..6]);
+        let k = &self.block;
+        f(self.a as usize, std::array::from_fn(|i| std::array::from_fn(|j| k[6 * i + j] * vb[j])));
+        f(self.b as usize, std::array::from_fn(|i| std::array::from_fn(|j| k[6 * j + i] * va[j])));
+    }
+}
+
 /// One step's constraints in row form. Everything is a dense array; a body is its number.
 ///
 /// A body is a **node** of one to six unknown velocities: a rigid body has six, a point mass three. Storage has six numbers a node
@@ -55,6 +79,8 @@ pub struct RowProblem {
     pub width: Vec<u8>,
     /// Symmetric positive definite 6×6 mass block per body, row by row (linear first, then angular).
     pub mass: Vec<[f64; 36]>,
+    /// What ties nodes beside rows; empty where A is block diagonal, as with rigid bodies.
+    pub couplings: Vec<Coupling>,
     /// p = M v + h f per body.
     pub momentum: Vec<[f64; 6]>,
     /// Constraint blocks, in row order.
@@ -101,6 +127,7 @@ impl RowProblem {
     /// Empties the problem and keeps its memory.
     pub fn clear(&mut self) {
         self.width.clear();
+        self.couplings.clear();
         self.mass.clear();
         self.momentum.clear();
         self.blocks.clear();
@@ -202,10 +229,36 @@ impl RowProblem {
         }
     }
 
+    /// r −= A v, of the couplings alone.
+    pub fn subtract_coupled(&self, v: &[f64], r: &mut [f64]) {
+        for coupling in &self.couplings {
+            coupling.products(v, |node, terms| {
+                r[6 * node..6 * node + 6]
+                    .iter_mut()
+                    .zip(terms)
+                    .for_each(|(r, t)| *r -= t.iter().sum::<f64>());
+            });
+        }
+    }
+
+    /// The same, and the sizes of the terms.
+    pub fn balance_coupled(&self, v: &[f64], r: &mut [f64], size: &mut [f64]) {
+        self.subtract_coupled(v, r);
+        for coupling in &self.couplings {
+            coupling.products(v, |node, terms| {
+                let size = size[6 * node..6 * node + 6].iter_mut();
+                size.zip(terms).for_each(|(s, t)| *s += t.iter().map(|t| t.abs()).sum::<f64>());
+            });
+        }
+    }
+
     /// The matrix form: A = J M⁻¹ Jᵀ + C (both triangles), b = J M⁻¹ p + d.
     ///
     /// For tests, dumps and baselines; the engine never forms A.
     pub fn to_matrix(&self) -> MatrixProblem {
+        if !self.couplings.is_empty() {
+            return self.to_dense_matrix();
+        }
         let n = self.rows();
         let inverse: Vec<[f64; 36]> = (0..self.bodies()).map(|node| self.inverse_mass(node)).collect();
         let mut touching: Vec<Vec<(u32, u32)>> = vec![Vec::new(); self.bodies()];
@@ -236,15 +289,34 @@ impl RowProblem {
         for (i, &c) in self.compliance.iter().enumerate() {
             triplets.add_triplet(i, i, c);
         }
-        MatrixProblem {
-            a: symmetrise(&triplets.to_csr()),
-            b,
-            lo: self.lo.clone(),
-            hi: self.hi.clone(),
-            kind: self.kind.clone(),
-            partition: None,
-            lambda0: None,
+        self.matrix_of(symmetrise(&triplets.to_csr()), b)
+    }
+
+    fn matrix_of(&self, a: CsMat<f64>, b: Vec<f64>) -> MatrixProblem {
+        let (lo, hi, kind) = (self.lo.clone(), self.hi.clone(), self.kind.clone());
+        MatrixProblem { a, b, lo, hi, kind, partition: None, lambda0: None }
+    }
+
+    /// The same where A couples nodes, so that its inverse is full: one solve a row.
+    fn to_dense_matrix(&self) -> MatrixProblem {
+        let n = self.rows();
+        let mut inertia = CoupledInertia::default();
+        inertia.load(self);
+        let mut triplets = TriMat::new((n, n));
+        let (mut q, mut w, mut unit) = (self.momentum.as_flattened().to_vec(), vec![0.0; n], vec![0.0; n]);
+        inertia.divide(&mut q);
+        self.slack(&q, &unit, &mut w);
+        let b = w.clone();
+        for i in 0..n {
+            unit[i] = 1.0;
+            q.fill(0.0);
+            self.add_impulse(&self.blocks, &unit, &mut q);
+            inertia.divide(&mut q);
+            self.slack(&q, &unit, &mut w);
+            w.iter().zip(&self.d).enumerate().for_each(|(j, (w, d))| triplets.add_triplet(i, j, w - d));
+            unit[i] = 0.0;
         }
+        self.matrix_of(symmetrise(&triplets.to_csr()), b)
     }
 }
 

@@ -4,7 +4,7 @@ use super::auto::{Engine, Settings};
 use super::condensed;
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{RowKind, RowProblem};
+use super::problem::{Coupling, RowKind, RowProblem};
 use super::row_system::{Decision, Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
@@ -212,6 +212,10 @@ fn is_well_formed(p: &RowProblem) -> bool {
         return false;
     }
     let bodies = p.bodies() as u32;
+    let coupled = |c: &Coupling| c.a != c.b && c.a.max(c.b) < bodies && are_finite(&c.block);
+    if !p.couplings.iter().all(coupled) {
+        return false;
+    }
     let blocks = p.blocks.iter().all(|b| {
         let entries = b.entry as usize + 6 * b.rows as usize * b.bodies as usize;
         (b.row as usize + b.rows as usize) <= n
@@ -286,6 +290,7 @@ mod tests {
         jacobian[6] = 1.0; // friction along x
         RowProblem {
             width: Vec::new(),
+            couplings: Vec::new(),
             mass: vec![mass],
             momentum: vec![[4.0, -10.0, 0.0, 0.0, 0.0, 0.0]],
             blocks: vec![RowBlock { row: 0, rows: 2, body: 0, bodies: 1, entry: 0, fold: true }],

@@ -14,7 +14,7 @@ use super::forming::{self, Formed};
 use super::ipm::Chunk;
 use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
-use super::mixed::{MixedOptions, MixedSystem};
+use super::mixed::{CoupledInertia, MixedOptions, MixedSystem};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats, index_sets, residual};
@@ -28,7 +28,9 @@ const STRETCHES: usize = 4;
 pub struct Memory<L> {
     mixed: L,
     options: MixedOptions,
+    /// Inverse of every node's block of A: of A itself where nothing couples nodes, else a measure of what moves.
     inverse: Vec<[f64; 36]>,
+    coupled: Option<Box<CoupledInertia>>,
     diagonal: Vec<f64>,
     b: Vec<f64>,
     /// max(1, ‖b‖₂).
@@ -150,6 +152,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             buffer.resize(6 * problem.bodies(), 0.0);
         }
         memory.evaluated = false;
+        memory.coupled = None;
         memory.response.clear();
         // That of the problem before, until this one is known to lack some.
         memory.floor.clear();
@@ -266,6 +269,11 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         if !std::mem::replace(&mut self.memory.inverted, true) {
             self.invert_masses();
         }
+        if !self.problem.couplings.is_empty() && self.memory.coupled.is_none() {
+            let mut inertia = Box::<CoupledInertia>::default();
+            inertia.load(self.problem);
+            self.memory.coupled = Some(inertia);
+        }
     }
 
     /// M⁻¹ and M⁻¹ p of every body.
@@ -329,7 +337,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         *balanced = imbalance.map(|imbalance| imbalance <= balance::BALANCED);
     }
 
-    /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps.
+    /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps where nothing couples nodes.
     fn form_response(&mut self) {
         self.need_inverse();
         let Memory { response, inverse, .. } = &mut *self.memory;
@@ -364,13 +372,13 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         mixed.solve(self.problem, r_v, r_lambda, q, x, refinements);
     }
 
-    /// q := M⁻¹ (p + Jᵀ λ). Stretches of rows add up momenta of their own where several hands are there.
+    /// q := A⁻¹ (p + Jᵀ λ). Stretches of rows add up momenta of their own where several hands are there.
     fn respond(&mut self, lambda: &[f64]) {
         self.need_inverse();
         let problem = self.problem;
         let Memory { mixed, q, shares, inverse, .. } = &mut *self.memory;
         let hands = mixed.hands().min(STRETCHES);
-        if hands < 2 {
+        if hands < 2 || !problem.couplings.is_empty() {
             problem.impulse_to_momentum(lambda, q);
             return self.divide_by_mass();
         }
@@ -393,9 +401,37 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         }
     }
 
-    /// q := M⁻¹ q.
+    /// A sweep over rows whose responses reach through couplings: one division by A a row.
+    fn sweep_coupled(&mut self, lambda: &mut [f64]) {
+        let problem = self.problem;
+        self.respond(lambda);
+        let mut v = self.memory.q.clone();
+        for block in &problem.blocks {
+            for row in 0..block.rows {
+                let i = (block.row + row) as usize;
+                let w =
+                    problem.velocity_of(block, row, &v) + problem.compliance[i] * lambda[i] + problem.d[i];
+                let new =
+                    gauss_seidel(lambda[i], w, self.memory.diagonal[i], problem.lo[i], self.memory.hi[i]);
+                let change = new - lambda[i];
+                lambda[i] = new;
+                self.memory.q.fill(0.0);
+                for (k, &body) in problem.bodies_of(block).iter().enumerate() {
+                    let j = problem.jacobian_of(block, row, k as u32);
+                    (0..6).for_each(|c| self.memory.q[6 * body as usize + c] = j[c] * change);
+                }
+                self.divide_by_mass();
+                v.iter_mut().zip(&self.memory.q).for_each(|(v, d)| *v += d);
+            }
+        }
+    }
+
+    /// q := A⁻¹ q.
     fn divide_by_mass(&mut self) {
-        let Memory { q, inverse, .. } = &mut *self.memory;
+        let Memory { q, inverse, coupled, .. } = &mut *self.memory;
+        if let Some(coupled) = coupled {
+            return coupled.divide(q);
+        }
         for (body, inverse) in inverse.iter().enumerate() {
             let old: [f64; 6] = std::array::from_fn(|i| q[6 * body + i]);
             for i in 0..6 {
@@ -545,6 +581,9 @@ impl<L: LinearSystem> PivotSystem for RowSystem<'_, L> {
     }
 
     fn sweep(&mut self, lambda: &mut [f64]) {
+        if !self.problem.couplings.is_empty() {
+            return self.sweep_coupled(lambda);
+        }
         self.form_response();
         self.respond(lambda);
         let Memory { q, response, diagonal, hi, .. } = &mut *self.memory;

@@ -17,6 +17,10 @@ fn problems() -> Vec<(&'static str, RowProblem)> {
         ("rocks", generate::rocks(40, 1e-8)),
         ("any", generate::any(30, 60, 1e-6, 5)),
         ("any, narrowed", generate::narrowed(generate::any(30, 60, 1e-6, 6), 6)),
+        ("any, coupled", {
+            let [coupled, _] = generate::coupled(&generate::any(60, 90, 1e-6, 8), 12, 9);
+            generate::narrowed(coupled, 10)
+        }),
         ("rocks, narrowed", generate::narrowed(generate::rocks(40, 1e-8), 7)),
     ]
 }

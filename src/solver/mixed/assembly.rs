@@ -1,7 +1,7 @@
 //! Original entries that stay into fronts.
 
 use super::InterfaceRows;
-use super::plan::{Coupling, Plan};
+use super::plan::{CouplingPlace, JacobianPlace, Plan};
 use crate::linalg::kernels::{self, Six};
 use crate::linalg::multifrontal::{Assemble, FrontMut};
 use crate::solver::RowProblem;
@@ -31,7 +31,10 @@ impl Assemble for Assembler<'_> {
                 }
             }
         }
-        for coupling in self.plan.couplings.of(front) {
+        for place in self.plan.couplings.of(front) {
+            add_coupling(place, &self.problem.couplings[place.coupling as usize].block, into);
+        }
+        for coupling in self.plan.jacobians.of(front) {
             let numbers = match coupling.interface {
                 true => &self.interface.jacobian,
                 false => &self.problem.jacobian,
@@ -45,16 +48,27 @@ impl Assemble for Assembler<'_> {
             kernels::fetch(&self.problem.mass[body as usize]);
         }
         // Where body and multiplier are both eliminated here, a child has mostly brought the rows' lines with its own.
-        let new = |c: &&Coupling| !c.interface && c.rows > 0 && c.multiplier.max(c.body) as usize >= pivots;
-        for coupling in self.plan.couplings.of(front).iter().filter(new) {
+        let new =
+            |c: &&JacobianPlace| !c.interface && c.rows > 0 && c.multiplier.max(c.body) as usize >= pivots;
+        for coupling in self.plan.jacobians.of(front).iter().filter(new) {
             let n = (coupling.rows - 1) * coupling.stride + 6;
             kernels::fetch(&self.problem.jacobian[coupling.entry as usize..][..n as usize]);
         }
     }
 }
 
+/// Adds a block of A below the node that is eliminated first.
+fn add_coupling(place: &CouplingPlace, numbers: &[f64; 36], into: &mut FrontMut<'_>) {
+    let (block, ld) = into.block(place.row as usize, place.column as usize);
+    for c in 0..place.columns as usize {
+        for r in 0..place.rows as usize {
+            block[c * ld + r] += numbers[if place.transposed { 6 * c + r } else { 6 * r + c }];
+        }
+    }
+}
+
 /// Writes a Jacobian block beside or below its body, whichever column is eliminated first.
-fn couple(coupling: &Coupling, numbers: &[f64], into: &mut FrontMut<'_>) {
+fn couple(coupling: &JacobianPlace, numbers: &[f64], into: &mut FrontMut<'_>) {
     let (m, b) = (coupling.multiplier as usize, coupling.body as usize);
     let six = Six { numbers, stride: coupling.stride as usize };
     let (rows, width) = (coupling.rows as usize, coupling.width as usize);

@@ -15,6 +15,7 @@
 mod assembly;
 mod crowds;
 mod focus;
+mod inertia;
 mod interface;
 mod plan;
 mod solve;
@@ -24,6 +25,7 @@ mod touching;
 mod tests;
 
 pub use crate::linalg::{Kernels, OrderingKind};
+pub use inertia::CoupledInertia;
 pub use interface::InterfaceRows;
 
 use super::{Label, RowProblem};

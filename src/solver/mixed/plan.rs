@@ -11,9 +11,23 @@ use crate::linalg::symbolic::{Layout, NONE, Symbolic};
 use crate::solver::{RowBlock, RowProblem};
 use std::ops::Range;
 
+/// A block of A between two nodes: which, and its local row and column.
+#[derive(Clone, Copy, Debug)]
+pub struct CouplingPlace {
+    /// Number of the coupling.
+    pub coupling: u32,
+    /// Local row of the node that is eliminated later, local row of the other, and their unknowns.
+    pub row: u32,
+    pub column: u32,
+    pub rows: u32,
+    pub columns: u32,
+    /// Are the block's rows those of the node that is eliminated first?
+    pub transposed: bool,
+}
+
 /// A Jacobian block that stays in the matrix.
 #[derive(Clone, Copy, Debug)]
-pub struct Coupling {
+pub struct JacobianPlace {
     /// First Jacobian number of the body's six in the first row.
     pub entry: u32,
     /// Jacobian numbers from row to row.
@@ -67,8 +81,10 @@ impl<T: Copy> Lists<T> {
 pub struct Plan {
     /// Bodies that each front eliminates, with their local rows and numbers of unknowns.
     pub pivot_bodies: Lists<(u32, u32, u32)>,
+    /// Jacobian blocks of each front.
+    pub jacobians: Lists<JacobianPlace>,
     /// Couplings of each front.
-    pub couplings: Lists<Coupling>,
+    pub couplings: Lists<CouplingPlace>,
     /// The front that depends on each row, or [`NONE`] for rows without a body.
     pub row_front: Vec<u32>,
     /// The end of the rows from each row on that depend on the same front.
@@ -85,6 +101,7 @@ pub struct Plan {
     pub most_rows: usize,
     bodies: usize,
     width: Vec<u8>,
+    coupled: Vec<(u32, u32)>,
     /// Blocks as they are treated: `fold` is set where [`folds`] says so, without regard to other blocks.
     blocks: Vec<RowBlock>,
     block_bodies: Vec<u32>,
@@ -100,6 +117,7 @@ impl Plan {
     pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
         self.bodies == problem.bodies()
             && self.width == problem.width
+            && self.coupled.iter().copied().eq(problem.couplings.iter().map(|c| (c.a, c.b)))
             && self.row_at.len() == problem.rows()
             && self.blocks.len() == problem.blocks.len()
             && self.blocks.iter().zip(&problem.blocks).all(|(own, block)| *own == treated(problem, block))
@@ -136,6 +154,7 @@ impl Plan {
         let mut plan = Self {
             bodies: problem.bodies(),
             width: problem.width.clone(),
+            coupled: problem.couplings.iter().map(|c| (c.a, c.b)).collect(),
             blocks,
             block_bodies: problem.block_bodies.clone(),
             interface_blocks: interface.blocks.clone(),
@@ -144,7 +163,8 @@ impl Plan {
         };
         plan.touching = Touching::new(problem);
         let (mut rows, multipliers) = plan.place_unknowns(problem, &nodes, &symbolic);
-        plan.place_couplings(problem, interface, &nodes, &symbolic);
+        plan.place_jacobians(problem, interface, &nodes, &symbolic);
+        plan.place_couplings(problem, &symbolic);
         let (mut groups, places) = plan.place_groups(problem, &folded, &symbolic);
         plan.row_end = ends(&plan.row_front);
         let numbers = problem.jacobian.len();
@@ -191,22 +211,36 @@ impl Plan {
         (pivot_rows, multipliers)
     }
 
-    fn place_couplings(
+    fn place_couplings(&mut self, problem: &RowProblem, symbolic: &Symbolic) {
+        let mut places = Vec::new();
+        for (coupling, c) in (0..).zip(&problem.couplings) {
+            let transposed = symbolic.before(c.a, c.b);
+            let (first, later) = if transposed { (c.a, c.b) } else { (c.b, c.a) };
+            let front = symbolic.node_front[first as usize];
+            let local = |node| symbolic.local_of(front, node).expect("neighbours meet in a front");
+            let width = |node: u32| problem.width_of(node as usize) as u32;
+            let (row, column, rows, columns) = (local(later), local(first), width(later), width(first));
+            places.push((front, CouplingPlace { coupling, row, column, rows, columns, transposed }));
+        }
+        self.couplings = Lists::build(symbolic.fronts.len(), places);
+    }
+
+    fn place_jacobians(
         &mut self,
         problem: &RowProblem,
         interface: &InterfaceRows,
         nodes: &Nodes,
         symbolic: &Symbolic,
     ) {
-        let mut couplings = Vec::new();
+        let mut places = Vec::new();
         let mut add = |block: &RowBlock, bodies: &[u32], node: u32, interface: bool| {
             for (k, &body) in bodies.iter().enumerate() {
                 let first = if symbolic.before(body, node) { body } else { node };
                 let front = symbolic.node_front[first as usize];
                 let local = |n| symbolic.local_of(front, n).expect("neighbours meet in a front");
-                couplings.push((
+                places.push((
                     front,
-                    Coupling {
+                    JacobianPlace {
                         entry: block.entry + 6 * k as u32,
                         stride: 6 * block.bodies,
                         rows: block.rows,
@@ -227,7 +261,7 @@ impl Plan {
             let bodies = &interface.block_bodies[block.body as usize..][..block.bodies as usize];
             add(block, bodies, nodes.interface + k as u32, true);
         }
-        self.couplings = Lists::build(symbolic.fronts.len(), couplings);
+        self.jacobians = Lists::build(symbolic.fronts.len(), places);
     }
 
     fn place_groups(
@@ -322,6 +356,7 @@ fn add_nodes(
     for body in 0..problem.bodies() {
         graph.node(problem.width_of(body) as u32, NodeKind::Body, false);
     }
+    problem.couplings.iter().for_each(|c| graph.edge(c.a, c.b));
     let mut multiplier = Vec::with_capacity(blocks.len());
     for block in blocks {
         let bodies = problem.bodies_of(block);

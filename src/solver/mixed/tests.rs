@@ -16,6 +16,12 @@ fn dense_solve(problem: &RowProblem, regular: &[f64], r_v: &[f64], r_lambda: &[f
         // What is no unknown of a narrow node is zero.
         (problem.width_of(body)..6).for_each(|i| a[6 * body + i][6 * body + i] = 1.0);
     }
+    for c in &problem.couplings {
+        for (i, j) in (0..36).map(|k| (k / 6, k % 6)) {
+            a[6 * c.a as usize + i][6 * c.b as usize + j] += c.block[6 * i + j];
+            a[6 * c.b as usize + j][6 * c.a as usize + i] += c.block[6 * i + j];
+        }
+    }
     for block in &problem.blocks {
         for r in 0..block.rows {
             let row = (block.row + r) as usize;
@@ -100,6 +106,9 @@ fn random_systems_agree_with_a_dense_solve() {
         let mut problem = generate::any(bodies, blocks, 1e-3, seed);
         if seed % 2 == 1 {
             problem = generate::narrowed(problem, seed);
+        }
+        if seed % 3 == 1 {
+            [problem, _] = generate::coupled(&problem, random.below(8), seed);
         }
         let labels = random_labels(&problem, &mut random);
         let diagonal: Vec<f64> = (0..problem.rows()).map(|_| random.unit()).collect();

@@ -106,6 +106,7 @@ impl MixedSystem {
                     subtract_momentum(&problem.mass[body], &v[6 * body..], r);
                     plan.touching.for_each(problem, body, |row, j| add_free(j, regular[row], lambda[row], r));
                 }
+                problem.subtract_coupled(v, r_v);
                 subtract_rows(problem, regular, (v, lambda), r_lambda);
             },
         );
@@ -166,11 +167,12 @@ fn form(
     touching: &Touching,
     problem: &RowProblem,
     (v, lambda): (&[f64], &[f64]),
-    (r, size): (&mut [f64], &mut [f64]),
+    all: (&mut [f64], &mut [f64]),
 ) {
-    let bodies = r.chunks_exact_mut(6).zip(size.chunks_exact_mut(6)).take(problem.bodies());
+    let bodies = all.0.chunks_exact_mut(6).zip(all.1.chunks_exact_mut(6)).take(problem.bodies());
     for (body, (r, size)) in bodies.enumerate() {
         balance::begin(&problem.momentum[body], &problem.mass[body], &v[6 * body..6 * body + 6], r, size);
         touching.for_each(problem, body, |row, j| balance::add(j, lambda[row], r, size));
     }
+    problem.balance_coupled(v, all.0, all.1);
 }
