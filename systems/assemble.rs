@@ -42,6 +42,10 @@ fn assemble(
 ) {
     let problem = &mut island.problem;
     problem.clear();
+    if island.bodies.iter().any(|&slot| !bodies.view[slot as usize].rotates()) {
+        let width = |slot: &u32| if bodies.view[*slot as usize].rotates() { 6 } else { 3 };
+        problem.width.extend(island.bodies.iter().map(width));
+    }
     for &slot in &island.bodies {
         let slot = slot as usize;
         let mut mass = mass_block(&bodies.view[slot]);

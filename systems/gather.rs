@@ -33,7 +33,7 @@ pub fn gather_forces(step: &mut Step<'_>) {
             step.report.trouble(Trouble::Ignored { entity, quantity });
         }
         bodies.view[slot].linear_velocity = v.0;
-        bodies.view[slot].angular_velocity = w.0;
+        bodies.view[slot].angular_velocity = if bodies.view[slot].rotates() { w.0 } else { DVec3::ZERO };
         bodies.force[slot][0] += f.0;
         bodies.force[slot][1] += t.0;
         free_motion(bodies, slot, integrator, dt);
@@ -83,7 +83,7 @@ fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64
         Integrator::Midpoint => view.angular_velocity,
         Integrator::SemiImplicit => gyro::mid_velocity(view, momentum, dt),
     };
-    if torque != DVec3::ZERO {
+    if torque != DVec3::ZERO && view.rotates() {
         angular += inertia.inverse() * torque * dt;
     }
     bodies.velocity[slot] = [linear, angular * keep.y];

@@ -25,6 +25,7 @@ type State<'a> = (
     Option<&'a BodyIndex>,
     Option<&'a mut Damping>,
     hecs::Satisfies<&'a Quarantined>,
+    hecs::Satisfies<&'a PointMass>,
 );
 
 /// Numbers new bodies, forgets despawned ones, checks and gathers all of them.
@@ -57,7 +58,7 @@ fn gather_state(step: &mut Step<'_>) -> bool {
     let bodies = &mut step.work.bodies;
     let mut seen = 0;
     let mut bad: Vec<(Entity, u32, BadQuantity)> = Vec::new();
-    for (entity, kind, position, rotation, v, w, mass, inertia, index, damping, out) in
+    for (entity, kind, position, rotation, v, w, mass, inertia, index, damping, out, point) in
         step.world.query_mut::<State<'_>>()
     {
         let Some(slot) = index.map(|i| i.0 as usize).filter(|&s| bodies.entity.get(s) == Some(&entity))
@@ -70,15 +71,15 @@ fn gather_state(step: &mut Step<'_>) -> bool {
             position: position.0,
             rotation: rotation.0,
             linear_velocity: v.0,
-            angular_velocity: w.0,
+            angular_velocity: if point { DVec3::ZERO } else { w.0 },
             mass: mass.0,
-            inertia: inertia.0,
+            inertia: if point { DMat3::ZERO } else { inertia.0 },
         };
         if out {
             bodies.hold(slot);
             continue;
         }
-        match first_bad(&view, &bodies.view[slot], bodies.known[slot], step.settings) {
+        match first_bad(&view, &bodies.view[slot], bodies.known[slot], point, step.settings) {
             Some(quantity) => bad.push((entity, slot as u32, quantity)),
             None => {
                 let view = unit_rotation(view);
@@ -120,7 +121,13 @@ fn unit_rotation(mut view: BodyView) -> BodyView {
 }
 
 /// The first quantity of a body that cannot be simulated. Mass properties are only looked at when they changed.
-fn first_bad(view: &BodyView, last: &BodyView, known: bool, settings: &Settings) -> Option<BadQuantity> {
+fn first_bad(
+    view: &BodyView,
+    last: &BodyView,
+    known: bool,
+    point: bool,
+    settings: &Settings,
+) -> Option<BadQuantity> {
     let within = |v: DVec3, limit: f64| v.abs().max_element() <= limit && v.is_finite();
     if !within(view.position, settings.max_position) {
         return Some(BadQuantity::Position);
@@ -140,6 +147,9 @@ fn first_bad(view: &BodyView, last: &BodyView, known: bool, settings: &Settings)
     }
     if !(LEAST_MASS..=MOST_MASS).contains(&view.mass) {
         return Some(BadQuantity::Mass);
+    }
+    if point {
+        return None;
     }
     if !is_inertia(view.inertia) {
         return Some(BadQuantity::Inertia);
@@ -243,7 +253,7 @@ fn renumber(world: &mut World, bodies: &mut Bodies) {
     let mut order: Vec<(u64, Entity, Option<usize>)> = world
         .query_mut::<State<'_>>()
         .into_iter()
-        .map(|(entity, .., index, _, _)| {
+        .map(|(entity, .., index, _, _, _)| {
             let old = index.map(|i| i.0 as usize).filter(|&s| bodies.entity.get(s) == Some(&entity));
             let rank = old.map_or(1 << 32 | u64::from(entity.id()), |s| s as u64);
             (rank, entity, old)

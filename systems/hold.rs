@@ -129,7 +129,7 @@ fn load_bound(island: &mut Island, rows: &Rows, lambda: &[f64], dt: f64) {
                 let j = &problem.jacobian[(block.entry + 6 * (row * block.bodies + k)) as usize + 3..][..3];
                 let bound = dt * lambda[number].abs() * DVec3::from_slice(j).length();
                 let body = problem.block_bodies[(block.body + k) as usize] as usize;
-                (3..6).for_each(|c| problem.mass[body][7 * c] += bound);
+                (3..problem.width_of(body)).for_each(|c| problem.mass[body][7 * c] += bound);
             }
         }
     }

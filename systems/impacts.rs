@@ -7,7 +7,6 @@
 //! bounce in the next step (see [`crate::constraint::contact_rows`]).
 
 use super::collide::narrow::meet;
-use super::gather::world_inertia;
 use crate::components::{Contact, Manifold, Surface};
 use crate::report::Trouble;
 use crate::schedule::Step;
@@ -114,7 +113,7 @@ fn inverse_mass(bodies: &Bodies, slot: u32) -> (f64, DMat3) {
         return (0.0, DMat3::ZERO);
     }
     let view = &bodies.view[slot as usize];
-    (1.0 / view.mass, world_inertia(view).inverse())
+    (1.0 / view.mass, view.inverse_inertia())
 }
 
 impl Impact {

@@ -56,6 +56,9 @@ fn advance(view: &mut BodyView, [v, w]: [DVec3; 2], momentum: DVec3, dt: f64) {
     }
     view.position += v * dt;
     view.linear_velocity = v;
+    if !view.rotates() {
+        return;
+    }
     let before = world_inertia(view);
     view.rotation = turned(view.rotation, w, dt);
     view.angular_velocity = carried(view, before * w, momentum, w, dt);

@@ -166,6 +166,9 @@ fn stiffness(block: &ConstraintBlock, k: usize, impulse: f64, bodies: &Bodies, r
         return 0.0;
     }
     let view = &bodies.view[slot as usize];
+    if !view.rotates() {
+        return 0.0;
+    }
     let inertia = (view.inertia.x_axis.x + view.inertia.y_axis.y + view.inertia.z_axis.z) / 3.0;
     dt * impulse * arm(block, k, rows) / inertia
 }
@@ -393,6 +396,9 @@ fn load_torques(island: &mut Island, bodies: &Bodies, dt: f64) {
                     continue;
                 }
                 let body = problem.block_bodies[(block.body + k) as usize] as usize;
+                if problem.width_of(body) < 6 {
+                    continue;
+                }
                 let w = bodies.velocity[slots[body] as usize][1].to_array();
                 for (c, w) in w.into_iter().enumerate() {
                     problem.mass[body][7 * (3 + c)] += share;

@@ -89,6 +89,7 @@ fn load(island: &mut Island, bodies: &Bodies, rows: &Rows, openings: &Openings, 
     let problem = &mut island.projection.problem;
     problem.clear();
     // With the geometric stiffness of the step: links of a taut cable would be pushed aside rather than along it.
+    problem.width.extend_from_slice(&island.problem.width);
     problem.mass.extend_from_slice(&island.problem.mass);
     problem.momentum.resize(island.bodies.len(), [0.0; 6]);
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {

@@ -8,7 +8,7 @@ use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told};
+use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told, Work};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step, and looks which types of constraints will write new ones.
@@ -94,7 +94,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
             }
             for row in &scratch.rows {
                 scratch.jacobian.clear();
-                scratch.jacobian.extend(merged(row, &slots));
+                scratch.jacobian.extend(merged(row, &slots, bodies));
                 witness.row(&Told {
                     entity,
                     slots: &slots,
@@ -106,7 +106,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
                 });
             }
             for (k, stiffness) in &scratch.stiffness {
-                witness.stiffness(slots[*k], stiffness);
+                witness.stiffness(slots[*k], &acting(stiffness, bodies, slots[*k]));
             }
         }
     })
@@ -212,7 +212,7 @@ impl<const N: usize> Written<'_, N> {
             let tied = row.jacobian.iter().zip(&ease).map(|(twist, ease)| ease.along(twist)).sum();
             let Discrete { compliance, d, most } = discretise(row, settings, tied, dt);
             out.most.push(most);
-            out.jacobian.extend(merged(row, &self.slots));
+            out.jacobian.extend(merged(row, &self.slots, bodies));
             out.violation.push(row.violation);
             out.compliance.push(compliance);
             out.d.push(d);
@@ -233,7 +233,11 @@ impl<const N: usize> Written<'_, N> {
             out.friction.push(0.0);
         }
         let other = |k: usize| if N == 2 { self.slots[1 - k] } else { self.slots[k] };
-        out.stiffness.extend(self.stiffness.iter().map(|&(k, s)| (self.slots[k], other(k), s)));
+        out.stiffness.extend(
+            self.stiffness
+                .iter()
+                .map(|(k, s)| (self.slots[*k], other(*k), acting(s, bodies, self.slots[*k]))),
+        );
         true
     }
 }
@@ -243,12 +247,25 @@ fn distinct<const N: usize>(slots: &[u32; N]) -> impl Iterator<Item = (usize, u3
     slots.iter().copied().enumerate().filter(|&(k, slot)| !slots[..k].contains(&slot))
 }
 
-/// A row's Jacobian by distinct body.
-fn merged<'a, const N: usize>(row: &'a Row<N>, slots: &'a [u32; N]) -> impl Iterator<Item = [f64; 6]> + 'a {
+/// A row's Jacobian by distinct body. Nothing turns a point mass.
+fn merged<'a, const N: usize>(
+    row: &'a Row<N>,
+    slots: &'a [u32; N],
+    bodies: &'a Bodies,
+) -> impl Iterator<Item = [f64; 6]> + 'a {
     distinct(slots).map(move |(_, slot)| {
         let parts = row.jacobian.iter().zip(slots).filter(|(_, s)| **s == slot);
-        parts.fold(Twist::ZERO, |sum, (t, _)| sum + *t).to_array()
+        let sum = parts.fold(Twist::ZERO, |sum, (t, _)| sum + *t);
+        bodies.view[slot as usize].acting(sum).to_array()
     })
+}
+
+/// What of a geometric stiffness acts on a body: on a point mass, what does not turn it.
+fn acting(stiffness: &Stiffness, bodies: &Bodies, slot: u32) -> Stiffness {
+    match bodies.view[slot as usize].rotates() {
+        true => *stiffness,
+        false => Stiffness { linear: stiffness.linear, ..Stiffness::default() },
+    }
 }
 
 /// The row that was told about, and its block. Constraints are told in the order in which they wrote their rows;

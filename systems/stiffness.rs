@@ -43,7 +43,7 @@ pub fn sum_stiffness(step: &mut Step<'_>) {
 /// How much of a body's turning the step cannot resolve: near one where hω is large, (hω)² where it is small, zero for bodies
 /// that forces do not turn.
 pub fn unresolved(k: &[f64; 36], view: &BodyView, dt: f64) -> f64 {
-    if !view.is_dynamic() {
+    if !view.is_dynamic() || !view.rotates() {
         return 0.0;
     }
     // The trace does not change with the axes.

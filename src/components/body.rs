@@ -49,6 +49,11 @@ pub struct Mass(pub f64);
 #[repr(C)]
 pub struct Inertia(pub DMat3);
 
+/// A body without rotation: three unknowns of the solver in place of six, and no inertia. What holds or touches it acts at its position
+/// or with a fixed offset; torques do nothing. What cloth, ropes of beads and characters that stay upright are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PointMass;
+
 /// Force at the centre of mass for the coming step (N, world frame); cleared when the step is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -156,6 +161,73 @@ pub struct RigidBody {
     pub force: Force,
     /// What turns it in the coming step.
     pub torque: Torque,
+}
+
+/// The components of a body without rotation, as one bundle: `world.spawn(PointBody::new(0.1).at(position))`. It has the components
+/// of a rigid body, so that systems and queries meet it like any other.
+#[derive(Clone, Copy, Debug, hecs::Bundle)]
+pub struct PointBody {
+    /// It does not turn.
+    pub point: PointMass,
+    /// How it takes part.
+    pub kind: BodyKind,
+    /// Where it is.
+    pub position: Position,
+    /// Stays as it is.
+    pub rotation: Rotation,
+    /// How fast it moves.
+    pub linear_velocity: LinearVelocity,
+    /// Zero.
+    pub angular_velocity: AngularVelocity,
+    /// How heavy it is.
+    pub mass: Mass,
+    /// Zero, and not read.
+    pub inertia: Inertia,
+    /// What pushes it in the coming step.
+    pub force: Force,
+    /// Does nothing.
+    pub torque: Torque,
+}
+
+impl PointBody {
+    /// A point moved by forces.
+    pub fn new(mass: f64) -> PointBody {
+        let RigidBody {
+            kind,
+            position,
+            rotation,
+            linear_velocity,
+            angular_velocity,
+            mass,
+            inertia,
+            force,
+            torque,
+        } = RigidBody::dynamic(mass, DMat3::ZERO);
+        PointBody {
+            point: PointMass,
+            kind,
+            position,
+            rotation,
+            linear_velocity,
+            angular_velocity,
+            mass,
+            inertia,
+            force,
+            torque,
+        }
+    }
+
+    /// The same point somewhere else.
+    pub fn at(mut self, position: DVec3) -> PointBody {
+        self.position.0 = position;
+        self
+    }
+
+    /// The same point in motion.
+    pub fn moving(mut self, velocity: DVec3) -> PointBody {
+        self.linear_velocity.0 = velocity;
+        self
+    }
 }
 
 impl RigidBody {

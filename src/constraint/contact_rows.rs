@@ -91,7 +91,8 @@ pub fn write_point(
     let fresh = point.age <= 1 || point.load == 0.0;
     point.load = if fresh { carried } else { point.load + rules.load_follow * (carried - point.load) };
     let load = point.load;
-    let along = |dir: DVec3| [-Twist::at(arm_a, dir), Twist::at(arm_b, dir)];
+    let on = |twists: [Twist; 2]| [views[0].acting(twists[0]), views[1].acting(twists[1])];
+    let along = |dir: DVec3| on([-Twist::at(arm_a, dir), Twist::at(arm_b, dir)]);
     push(ContactRow {
         jacobian: along(n),
         violation: point.separation,
@@ -124,7 +125,7 @@ pub fn write_point(
         rub(along(t), -surface.velocity.dot(t), surface.friction, 1, held.dot(t));
         rub(along(s), -surface.velocity.dot(s), surface.friction, 2, held.dot(s));
     }
-    let about = |dir: DVec3| [Twist::angular(-dir), Twist::angular(dir)];
+    let about = |dir: DVec3| on([Twist::angular(-dir), Twist::angular(dir)]);
     if surface.torsion_radius > 0.0 && surface.friction > 0.0 {
         rub(about(n), 0.0, surface.friction * surface.torsion_radius, 3, impulse(3));
     }

@@ -1,5 +1,6 @@
 //! What a constraint sees of a body.
 
+use super::Twist;
 use crate::components::BodyKind;
 use glam::{DMat3, DQuat, DVec3};
 
@@ -18,7 +19,7 @@ pub struct BodyView {
     pub angular_velocity: DVec3,
     /// Mass.
     pub mass: f64,
-    /// Inertia about the centre of mass, body frame.
+    /// Inertia about the centre of mass, body frame; zero for a point mass, which does not turn.
     pub inertia: DMat3,
 }
 
@@ -37,6 +38,25 @@ impl BodyView {
     /// Do impulses move it?
     pub fn is_dynamic(&self) -> bool {
         self.kind == BodyKind::Dynamic
+    }
+
+    /// Does it turn? A point mass does not.
+    pub fn rotates(&self) -> bool {
+        self.inertia != DMat3::ZERO
+    }
+
+    /// What of a row's twist acts on it: a point mass is not turned.
+    pub fn acting(&self, twist: Twist) -> Twist {
+        if self.rotates() { twist } else { Twist::linear(twist.linear) }
+    }
+
+    /// The inverse of its inertia in world axes; zero where it does not turn.
+    pub fn inverse_inertia(&self) -> DMat3 {
+        if !self.rotates() {
+            return DMat3::ZERO;
+        }
+        let r = DMat3::from_quat(self.rotation);
+        (r * self.inertia * r.transpose()).inverse()
     }
 
     /// A point of the body frame, in the world.
