@@ -8,7 +8,7 @@ use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told, Work};
+use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step, and looks which types of constraints will write new ones.
@@ -342,7 +342,7 @@ impl Ease {
         let view = &bodies.view[slot as usize];
         // The trace does not change with the axes.
         let trace = view.inertia.x_axis.x + view.inertia.y_axis.y + view.inertia.z_axis.z;
-        Ease { linear: 1.0 / view.mass, angular: 3.0 / trace }
+        Ease { linear: 1.0 / view.mass, angular: if view.rotates() { 3.0 / trace } else { 0.0 } }
     }
 
     /// J M⁻¹ Jᵀ of one body's part in a row, as if it were a ball: the size of it is all that matters here.
