@@ -518,7 +518,8 @@ pub fn coupled(problem: &RowProblem, count: usize, seed: u64) -> [RowProblem; 2]
     for _ in 0..if problem.bodies() > 1 { count } else { 0 } {
         let a = random.below(problem.bodies());
         let b = (a + 1 + random.below(problem.bodies() - 1)) % problem.bodies();
-        let stiff = (problem.mass[a][0].min(problem.mass[b][0]) * math::powf(10.0, random.range(-1.0, 2.0))).sqrt();
+        let stiff =
+            (problem.mass[a][0].min(problem.mass[b][0]) * math::pow(10.0, random.range(-1.0, 2.0))).sqrt();
         let mut directions = [[[0.0; 6]; 2]; 6];
         for (on, node) in [a, b].into_iter().enumerate() {
             let width = problem.width_of(node);
