@@ -200,6 +200,19 @@ fn read(input: &mut impl Read) -> std::io::Result<Frame> {
     let label =
         |&l: &f64| [Label::Free, Label::Lower, Label::Upper].into_iter().find(|&x| f64::from(x as u8) == l);
     let labels = numbers()?.iter().map(|l| label(l).unwrap_or(Label::Free)).collect();
-    let problem = RowProblem { mass, momentum, blocks, block_bodies, jacobian, compliance, d, lo, hi, kind };
+    let problem = RowProblem {
+        width: Vec::new(),
+        couplings: Vec::new(),
+        mass,
+        momentum,
+        blocks,
+        block_bodies,
+        jacobian,
+        compliance,
+        d,
+        lo,
+        hi,
+        kind,
+    };
     Ok(Frame { step: head[0] as u64, island: head[1] as u64, problem, labels })
 }

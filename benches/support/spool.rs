@@ -98,6 +98,8 @@ fn take(words: &[f64], at: &mut usize) -> Spooled {
     let kind = |k: &f64| [RowKind::Joint, RowKind::Normal, RowKind::Friction][*k as usize];
     let label = |l: &f64| [Label::Free, Label::Lower, Label::Upper][*l as usize];
     let problem = RowProblem {
+        width: Vec::new(),
+        couplings: Vec::new(),
         mass: list().as_chunks().0.to_vec(),
         momentum: list().as_chunks().0.to_vec(),
         blocks: list().as_chunks().0.iter().map(blocks).collect(),
