@@ -127,10 +127,9 @@ fn rows_beyond_the_range_of_numbers_are_named_and_the_rest_goes_on() {
                     .all(|r| r.is_finite())
             );
             let named = told.len() == 1 && told[0].contains(&format!("{joint:?}"));
-            assert!(
-                report.converged && told.is_empty() || !report.converged && (named || size < 1e150),
-                "{told:?}"
-            );
+            // Skipped and named, solved, or not solved and said so.
+            let silent = told.is_empty() && report.converged;
+            assert!(silent || named || !report.converged && size < 1e150, "{told:?}");
             assert!(size < 1e150 || named, "{told:?}");
         }
         for body in [a, b, free] {
