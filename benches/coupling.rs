@@ -20,7 +20,7 @@ use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::cutting_graph;
 use turnbuckle::coupling::executor::{Executor, Serial};
-use turnbuckle::coupling::flat::Substructured;
+use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::graph::{Grouping, bisection};
 use turnbuckle::solver::auto::{Engine, Settings};
 use turnbuckle::solver::condensed::{Marks, Outline};

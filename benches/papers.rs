@@ -21,11 +21,11 @@ use frames::{Frame, capture};
 use spool::{Spool, Spooled};
 use std::time::Duration;
 use turnbuckle::coupling::body_graph;
+use turnbuckle::coupling::coupling_loop::{self, CouplingLoop};
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
-use turnbuckle::coupling::flat::Substructured;
-use turnbuckle::coupling::nested::{self, Nested};
 use turnbuckle::coupling::schur::CouplingSettings;
+use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::graph::{Grouping, bisection, min_degree, semantic};
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Method, RowSolver, Solution};
@@ -81,13 +81,19 @@ fn one_nested(interface: &str, file: &str) {
     let frame = spool::read(file).remove(0);
     let hints = frame.hints.iter().map(|h| u32::try_from(*h).ok()).collect();
     let frame = Frame { problem: frame.problem, labels: frame.start.labels, hints };
-    let (mut solution, mut nested) = (warm(&frame), Nested::default());
+    let (mut solution, mut nested) = (warm(&frame), CouplingLoop::default());
     let settings = published(interface);
-    let stats =
-        nested::solve(&mut nested, &frame.problem, &published_cut(&frame), &mut solution, &settings, &Serial);
+    let stats = coupling_loop::solve(
+        &mut nested,
+        &frame.problem,
+        &published_cut(&frame),
+        &mut solution,
+        &settings,
+        &Serial,
+    );
     let (k, settled) = nested.outcome();
     let coupling = nested.coupling();
-    let busiest = coupling.seats.iter().map(|seat| seat.partition.pivots).max().unwrap_or(0);
+    let busiest = coupling.partitions.iter().map(|seat| seat.partition.pivots).max().unwrap_or(0);
     let a_pass = |pivots: u32| f64::from(pivots) / f64::from(k.max(1));
     let (between, within) = (a_pass(coupling.pivots), a_pass(busiest));
     println!("{k} {} {} {between} {within}", u8::from(settled), u8::from(stats.converged));
@@ -165,10 +171,17 @@ fn table3() {
 
 /// Least times of the published loop on a frame.
 fn time_published(frame: &Frame, cut: &Grouping, from: &Solution) -> Trace {
-    let mut nested = Nested::default();
+    let mut nested = CouplingLoop::default();
     fastest(2, || {
         let mut solution = from.clone();
-        nested::solve(&mut nested, &frame.problem, cut, &mut solution, &published(Method::PgsSm), &Timed);
+        coupling_loop::solve(
+            &mut nested,
+            &frame.problem,
+            cut,
+            &mut solution,
+            &published(Method::PgsSm),
+            &Timed,
+        );
     })
 }
 

@@ -70,14 +70,14 @@ pub struct Collision {
     /// Where they would, pair after pair.
     pub overlaps: Vec<ContactPoint>,
     /// Must the contact entities be looked up in the world (after a restore)?
-    pub stale: bool,
+    pub needs_solve: bool,
 }
 
 impl Collision {
     /// Forgets everything; the next step builds it anew and finds the contact entities in the world.
     pub fn forget(&mut self) {
         let filter = self.filter.take();
-        *self = Collision { filter, stale: true, ..Collision::default() };
+        *self = Collision { filter, needs_solve: true, ..Collision::default() };
     }
 }
 

@@ -43,7 +43,7 @@ pub enum ContactEvent {
         /// The joint.
         joint: Entity,
         /// Key of the row in its [`RowImpulses`](crate::components::RowImpulses): for axis `n` of a joint
-        /// [`AXIS_KEYS`](crate::constraint::axis::AXIS_KEYS) `+ 4 n + 1` is the lower stop and `+ 2` the upper one.
+        /// [`AXIS_KEYS`](crate::constraint::joints::axis::AXIS_KEYS) `+ 4 n + 1` is the lower stop and `+ 2` the upper one.
         row: u32,
     },
     /// A body fell asleep with its island.

@@ -11,6 +11,7 @@
 //! | [`systems`] | THE step: every system in order, with the papers' equation numbers |
 //! | [`physics`] | the façade: pipeline, settings, buffers, last report |
 //! | [`components`] | plain data: what bodies, colliders, joints and contacts are made of |
+//! | [`state`] | what the engine keeps between systems and steps: bodies, rows, islands as dense arrays |
 //! | [`constraint`] | the door: [`constraint::Constraint`] writes rows; one file per joint |
 //! | [`geometry`] | shapes, mass properties, collision (the only place that knows parry) |
 //! | [`solver`] | the mixed linear complementarity problem of a step and its solvers: slices and indices |
@@ -18,12 +19,13 @@
 //! | [`linalg`] | orderings, factorizations, kernels |
 //! | [`graph`] | islands and partitions: indices in, indices out |
 //! | [`schedule`] | stages, pipeline, timings: mechanism only |
+//! | [`exec`] | threads that share the work of one solve |
 //! | [`settings`], [`report`], [`snapshot`], [`clock`], [`stopwatch`], [`impulse`], [`testing`] | what their names say |
 //!
 //! # Who may know whom
 //!
 //! ```text
-//! cli, scene, replay ─► physics ─► systems ─► schedule, settings, report
+//! cli, scene, replay ─► physics ─► systems ─► schedule, settings, report, state
 //!                                     ├──► components ─► glam, bytemuck, Entity
 //!                                     ├──► constraint ─► glam, Entity
 //!                                     ├──► geometry   ─► glam, parry3d-f64
@@ -40,6 +42,7 @@ pub mod components;
 pub mod constraint;
 pub mod coupling;
 pub mod events;
+pub mod exec;
 pub mod geometry;
 pub mod graph;
 pub mod impulse;
@@ -56,12 +59,11 @@ pub mod settings;
 pub mod snapshot;
 pub mod solid;
 pub mod solver;
+pub mod state;
 pub mod stopwatch;
 #[path = "../systems/mod.rs"]
 pub mod systems;
-pub mod team;
 pub mod testing;
-pub mod work;
 
 pub use physics::Physics;
 pub use report::StepReport;

@@ -6,12 +6,12 @@ use crate::events::ContactEvent;
 use crate::report::{StepReport, Trouble};
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
-use crate::snapshot::Keeper;
+use crate::snapshot::StateCodec;
+use crate::state::{ConstraintType, Work};
 use crate::stopwatch::Stopwatch;
 use crate::systems::parallel::on_this_thread;
 use crate::systems::still::{is_still, note_stillness};
 use crate::systems::{self, rows};
-use crate::work::{ConstraintType, Work};
 use hecs::{Entity, World};
 
 /// A physics stage. Make one, add what your game needs, and call [`Physics::step`] on your world.
@@ -225,7 +225,7 @@ impl Physics {
         let component = std::any::TypeId::of::<T>();
         // Until the census says otherwise: the first one may find the components that it found before.
         self.work.constraints.push(ConstraintType { component, present: true, gauge: rows::gauge::<T, N>() });
-        self.work.keepers.push(Keeper::of::<T, N>());
+        self.work.codecs.push(StateCodec::of::<T, N>());
     }
 
     /// Runs steps on `n` threads of its own; results do not depend on `n`. One thread is the one that calls [`Physics::step`]:

@@ -6,9 +6,9 @@
 
 use crate::report::StepReport;
 use crate::settings::Settings;
+use crate::state::Work;
 use crate::stopwatch::Stopwatch;
 use crate::systems::census::has_constraints;
-use crate::work::Work;
 use hecs::World;
 use std::time::Duration;
 
@@ -233,7 +233,7 @@ impl Pipeline {
                         let _span = tracing::info_span!("system", name = name.as_str()).entered();
                         run(step);
                         timing.add(time.lap());
-                        step.work.census.stale |= matches!(origin, Origin::Game);
+                        step.work.census.needs_solve |= matches!(origin, Origin::Game);
                     }
                 }
                 Node::Loop { until, body } => loop {

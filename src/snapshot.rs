@@ -12,12 +12,12 @@ mod constraints;
 mod contacts;
 
 pub use check::seal;
-pub use constraints::Keeper;
+pub use constraints::StateCodec;
 
 use crate::components::*;
 use crate::physics::Physics;
 use crate::solver::Label;
-use crate::work::Island;
+use crate::state::Island;
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
@@ -76,8 +76,8 @@ impl Physics {
         out.f64(self.report().time);
         out.u64(self.work.next_constraint);
         bodies::write(world, &mut out);
-        constraints::write_impulses(world, &self.work.keepers, &mut out);
-        constraints::write(world, &self.work.keepers, &mut out);
+        constraints::write_impulses(world, &self.work.codecs, &mut out);
+        constraints::write(world, &self.work.codecs, &mut out);
         contacts::write(world, &mut out);
         out.u32(self.work.joint_ties.len() as u32);
         for (a, b) in &self.work.joint_ties {
@@ -102,8 +102,8 @@ impl Physics {
     /// If the bytes are no snapshot, or an entity of it is gone; then nothing is changed.
     pub fn restore(&mut self, world: &mut World, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let state = State::read(&snapshot.0)?;
-        state.check(world, &self.work.keepers)?;
-        state.apply(world, &self.work.keepers);
+        state.check(world, &self.work.codecs)?;
+        state.apply(world, &self.work.codecs);
         // Constraints that came later keep their numbers.
         let later = world.query_mut::<&ConstraintIndex>().into_iter().map(|index| index.0 + 1).max();
         self.restart(state.step, state.time, state.next_constraint.max(later.unwrap_or(0)));
@@ -173,10 +173,10 @@ impl State {
         })
     }
 
-    fn apply(&self, world: &mut World, keepers: &[Keeper]) {
+    fn apply(&self, world: &mut World, codecs: &[StateCodec]) {
         self.bodies.iter().for_each(|body| bodies::apply(body, world));
         contacts::apply(&self.contacts, world);
-        constraints::apply(&self.own, world, keepers, self.constraints.iter().map(|c| c.entity));
+        constraints::apply(&self.own, world, codecs, self.constraints.iter().map(|c| c.entity));
         self.constraints.iter().for_each(|c| constraints::apply_impulses(c, world));
     }
 }

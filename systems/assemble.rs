@@ -5,18 +5,18 @@ use super::parallel::for_each;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::solver::RowBlock;
-use crate::work::{Bodies, Island, Rows};
+use crate::state::{Bodies, Island, Rows};
 use glam::DVec3;
 use rayon::prelude::*;
 
 /// Keeps the free velocities and fills every island's problem.
 pub fn assemble_islands(step: &mut Step<'_>) {
     step.work.bodies.free.clone_from(&step.work.bodies.velocity);
-    assemble_stale(step);
+    assemble_needed(step);
 }
 
 /// Fills the problems of islands that are stale. Fixed and kinematic bodies leave them: their velocity moves into d.
-pub fn assemble_stale(step: &mut Step<'_>) {
+pub fn assemble_needed(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (bodies, rows) = (&work.bodies, &work.rows);
     let local = work.local.as_slice();
@@ -25,7 +25,7 @@ pub fn assemble_stale(step: &mut Step<'_>) {
     let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
     let dt = step.dt;
     for_each(work.islands.par_iter_mut(), |island| {
-        if island.stale {
+        if island.needs_solve {
             assemble(island, bodies, rows, local, share, dt, warm);
         }
     });

@@ -10,7 +10,7 @@ pub struct Census {
     /// Components of all archetypes that have entities, one archetype after another.
     components: Vec<TypeId>,
     /// Has a system of the game run since, which may have spawned constraints?
-    pub stale: bool,
+    pub needs_solve: bool,
 }
 
 /// Looks which registered types of constraints there are.
@@ -19,7 +19,7 @@ pub struct Census {
 /// still the same one.
 pub fn take_census(step: &mut Step<'_>) {
     let census = &mut step.work.census;
-    census.stale = false;
+    census.needs_solve = false;
     let inhabited = step.world.archetypes().filter(|a| !a.is_empty());
     if inhabited.flat_map(|a| a.component_types()).eq(census.components.iter().copied()) {
         return;
@@ -35,7 +35,7 @@ pub fn take_census(step: &mut Step<'_>) {
 
 /// Has the world constraints of the type with this number?
 pub fn has_constraints(step: &mut Step<'_>, number: usize) -> bool {
-    if step.work.census.stale {
+    if step.work.census.needs_solve {
         take_census(step);
     }
     step.work.constraints.get(number).is_none_or(|of| of.present)

@@ -3,12 +3,13 @@
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{
-    ContactRow, ContactRules, calm_share, normal_offset, relative_velocity, slides, struck_share, write_point,
+    ContactRow, ContactRules, impacting_fraction_of, normal_offset, relative_velocity, resting_fraction_of,
+    slides, write_point,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::{Label, RowKind};
-use crate::work::{Bodies, Closing, ConstraintBlock, Island, NO_ROW, Rows};
+use crate::state::{Bodies, Closing, ConstraintBlock, Island, NO_ROW, Rows};
 use glam::DVec3;
 use hecs::Entity;
 
@@ -70,9 +71,9 @@ pub fn write_contacts(step: &mut Step<'_>) {
                 true => -pair.parting,
                 false => normal_offset(point, surface, speed, gain / step.dt, &rules),
             };
-            let calm = calm_share(point.separation, speed, gain, step.dt);
+            let calm = resting_fraction_of(point.separation, speed, gain, step.dt);
             let back = if surface.restitution > 0.0 { (-d).max(0.0) } else { 0.0 };
-            point.struck = struck_share(point.separation, speed, gain, back, step.dt);
+            point.impacting = impacting_fraction_of(point.separation, speed, gain, back, step.dt);
             if point.separation <= step.dt * (gain - speed) {
                 contact.approach = contact.approach.max(-speed);
             }
@@ -88,7 +89,7 @@ pub fn write_contacts(step: &mut Step<'_>) {
             if pair.crowded {
                 (rows.lo[normal], rows.label[normal]) = (f64::NEG_INFINITY, Label::Free);
             }
-            point.calm = calm;
+            point.resting_fraction = calm;
         }
         close_block(rows, block);
     }
@@ -193,7 +194,7 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: Fir
     rows.kind.push(row.kind);
     rows.key.push(row.key);
     rows.measured.push(false);
-    rows.bends.push(false);
+    rows.position_level.push(false);
     // Surfaces that move along themselves.
     rows.drives.push(friction && row.d != 0.0);
     rows.closing.push(Closing::Spring);

@@ -9,12 +9,12 @@ use crate::coupling::schur::CouplingSettings;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::{Method, RowKind, SolveStats};
-use crate::work::{Island, Rows, Scheme, Work};
+use crate::state::{Island, Rows, Scheme, Work};
 use rayon::prelude::*;
 
 /// What is worked on at once: cut islands and large ones one after another, each on all threads; the others side by side.
 fn nested(islands: &mut [Box<Island>]) -> impl Iterator<Item = &mut Box<Island>> {
-    islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested)
+    islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::CouplingLoop)
 }
 
 /// How the coupling loop goes round under these settings.
@@ -32,12 +32,12 @@ const HELPED: usize = 8;
 
 /// Is it worked on by several threads? Then such islands go one after another.
 fn is_shared(island: &Island) -> bool {
-    island.cut.scheme == Scheme::Flat
+    island.cut.scheme == Scheme::Substructured
 }
 
 /// Threads that wait awake for the solves of an island.
 fn awake(island: &Island) -> usize {
-    match island.cut.scheme == Scheme::Flat && island.cut.linear {
+    match island.cut.scheme == Scheme::Substructured && island.cut.linear {
         true => island.cut.grouping.count as usize,
         false => 1,
     }
@@ -55,8 +55,8 @@ pub(crate) fn with_helpers<R: Send>(work: &mut Work, step: impl FnOnce(&mut Work
 /// Hands the numbers of the step to the partitions of stale islands; they take their rows, masses and index sets.
 pub fn load_partitions(step: &mut Step<'_>) {
     let settings = step.settings;
-    for island in step.work.islands.iter_mut().filter(|i| i.stale) {
-        island.stale = false;
+    for island in step.work.islands.iter_mut().filter(|i| i.needs_solve) {
+        island.needs_solve = false;
         let cut = &mut island.cut;
         (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
         cut.friction_passes = settings.friction_passes;
@@ -64,19 +64,19 @@ pub fn load_partitions(step: &mut Step<'_>) {
         island.set_options(settings.solver_options());
         let cut = &mut island.cut;
         match cut.scheme {
-            Scheme::Whole => {}
-            Scheme::Flat => {
-                let flat = cut.flat.get_or_insert_default();
+            Scheme::Monolithic => {}
+            Scheme::Substructured => {
+                let flat = cut.substructured.get_or_insert_default();
                 flat.set_method(settings.method);
                 flat.linear_mut().set_grouping(&cut.grouping, Seam::Bodies);
             }
-            Scheme::Nested => load_nested(island, settings),
+            Scheme::CouplingLoop => load_nested(island, settings),
         }
     }
 }
 
 fn load_nested(island: &mut Island, settings: &Settings) {
-    let nested = island.cut.nested.get_or_insert_default();
+    let nested = island.cut.coupling_loop.get_or_insert_default();
     nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
     nested.load(
         &island.problem,
@@ -93,7 +93,7 @@ pub fn form_schur_complement(step: &mut Step<'_>) {
         return;
     }
     for island in nested(&mut step.work.islands) {
-        if let Some(nested) = &mut island.cut.nested {
+        if let Some(nested) = &mut island.cut.coupling_loop {
             nested.coupling().form(&Parallel);
         }
     }
@@ -106,7 +106,7 @@ pub fn solve_interface(step: &mut Step<'_>) {
         return;
     }
     for island in nested(&mut step.work.islands) {
-        if let Some(nested) = &mut island.cut.nested {
+        if let Some(nested) = &mut island.cut.coupling_loop {
             nested.coupling().solve_interface(&settings);
         }
     }
@@ -116,7 +116,7 @@ pub fn solve_interface(step: &mut Step<'_>) {
 pub fn solve_partitions(step: &mut Step<'_>) {
     let settings = step.settings;
     for island in nested(&mut step.work.islands) {
-        let Some(nested) = &mut island.cut.nested else { continue };
+        let Some(nested) = &mut island.cut.coupling_loop else { continue };
         match settings.method {
             Method::Fbic => nested.exchange_forces(&Parallel),
             _ => nested.coupling().solve_partitions(&Parallel),
@@ -124,7 +124,7 @@ pub fn solve_partitions(step: &mut Step<'_>) {
     }
     let work = &mut *step.work;
     let rows = &work.rows;
-    let once = |i: &&mut Box<Island>| i.cut.running && i.cut.scheme != Scheme::Nested;
+    let once = |i: &&mut Box<Island>| i.cut.running && i.cut.scheme != Scheme::CouplingLoop;
     for island in work.islands.iter_mut().filter(|i| once(i) && is_shared(i)) {
         solve_at_once(island, rows, settings);
     }
@@ -156,15 +156,15 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     add_counts(&mut island.stats, &before);
     island.cut.running = false;
     island.cut.iterations = 1;
-    island.bends = bends && is_rough(island);
-    if !island.bends {
+    island.position_level = bends && is_rough(island);
+    if !island.position_level {
         let solved = if open || bends { Solved::Roughly } else { Solved::Now };
         bound_friction(island, rows, settings, solved);
     }
 }
 
 fn has_bends(island: &Island, rows: &Rows) -> bool {
-    island.rows.iter().any(|&row| rows.bends[row as usize])
+    island.rows.iter().any(|&row| rows.position_level[row as usize])
 }
 
 /// Relative residual at which the first solves of an island end.
@@ -205,9 +205,9 @@ pub(super) fn bound_friction(island: &mut Island, rows: &Rows, settings: &Settin
 }
 
 fn is_rough(island: &Island) -> bool {
-    match (island.cut.scheme, &island.cut.flat) {
-        (Scheme::Flat, Some(flat)) => flat.is_rough(),
-        (Scheme::Whole, _) => island.solver.is_rough(),
+    match (island.cut.scheme, &island.cut.substructured) {
+        (Scheme::Substructured, Some(flat)) => flat.is_rough(),
+        (Scheme::Monolithic, _) => island.solver.is_rough(),
         _ => false,
     }
 }
@@ -222,11 +222,11 @@ fn is_pile(island: &Island) -> bool {
 fn go_on(island: &mut Island, rough: f64) {
     let before = island.stats;
     let Island { problem, solver, solution, cut, .. } = island;
-    island.stats = match (cut.scheme, &mut cut.flat) {
-        (Scheme::Flat, Some(flat)) if flat.is_rough() => {
+    island.stats = match (cut.scheme, &mut cut.substructured) {
+        (Scheme::Substructured, Some(flat)) if flat.is_rough() => {
             flat.linear().executor().share().together(HELPED, || flat.go_on(problem, solution, rough))
         }
-        (Scheme::Whole, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
+        (Scheme::Monolithic, _) if solver.is_rough() => solver.go_on(problem, solution, rough),
         _ => return,
     };
     add_counts(&mut island.stats, &before);
@@ -255,7 +255,7 @@ pub fn finish_solves(step: &mut Step<'_>) {
 /// Solves an island whose rows all keep their sides: one linear solve. What the solver remembers of pivoting is left alone.
 pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveStats {
     let Island { problem, solver, solution, cut, .. } = island;
-    if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
+    if let (Scheme::Substructured, Some(flat)) = (cut.scheme, &mut cut.substructured) {
         flat.set_method(Method::Bpp);
         let stats = flat.linear().executor().share().together(HELPED, || flat.solve(problem, solution));
         flat.set_method(settings.method);
@@ -272,7 +272,7 @@ pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats
 /// Solves an island down to a relative residual of `rough`, if that saves work; see [`go_on`].
 fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveStats {
     let Island { problem, solver, solution, cut, .. } = island;
-    if let (Scheme::Flat, Some(flat)) = (cut.scheme, &mut cut.flat) {
+    if let (Scheme::Substructured, Some(flat)) = (cut.scheme, &mut cut.substructured) {
         // One memory of whether pivoting works, whichever way the island is cut; snapshots know the whole's.
         flat.set_pivoting_failed(solver.pivoting_failed());
         let crew = flat.linear().executor().share();
@@ -302,8 +302,8 @@ pub fn update_index_sets(step: &mut Step<'_>) {
     let (settings, coupling) = (step.settings, coupling_settings(step.settings));
     let work = &mut *step.work;
     let rows = &work.rows;
-    for island in work.islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::Nested) {
-        let Some(nested) = &mut island.cut.nested else { continue };
+    for island in work.islands.iter_mut().filter(|i| i.cut.running && i.cut.scheme == Scheme::CouplingLoop) {
+        let Some(nested) = &mut island.cut.coupling_loop else { continue };
         let force = settings.method == Method::Fbic;
         if !force && !nested.coupling().settle(&coupling) {
             continue;

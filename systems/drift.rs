@@ -17,7 +17,7 @@ use crate::components::BodyKind;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::DVec3;
 use rayon::prelude::*;
 

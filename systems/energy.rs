@@ -1,7 +1,7 @@
 //! Kinetic energy of an island before and after its solve, and what its joints have to do with it.
 
 use super::assemble::{mass_block, times};
-use crate::work::{Bodies, Island, Rows};
+use crate::state::{Bodies, Island, Rows};
 use glam::DVec3;
 
 /// Twice the kinetic energy without constraints.
@@ -27,7 +27,7 @@ pub fn gain_by_joints(island: &Island, bodies: &Bodies, rows: &Rows) -> f64 {
         });
         for row in 0..block.rows {
             let i = (block.row + row) as usize;
-            if rows.bends[i] && !driven {
+            if rows.position_level[i] && !driven {
                 continue;
             }
             for (k, &slot) in slots.iter().enumerate().filter(|(_, slot)| bodies.is_dynamic(**slot)) {

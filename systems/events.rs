@@ -7,7 +7,7 @@ use crate::constraint::contact_rows::{SLOW, STRIDE, relative_velocity};
 use crate::events::{ContactEvent, Touch};
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::work::{Bodies, Work};
+use crate::state::{Bodies, Work};
 use hecs::{Entity, World};
 
 /// Forgets the events of the last step (once a step, not once a substep).
@@ -18,7 +18,7 @@ pub fn clear_events(step: &mut Step<'_>) {
 }
 
 /// Notes which pairs touch now, which no longer do, and which have struck each other; in the order of the pairs.
-pub fn tell_contacts(step: &mut Step<'_>) {
+pub fn report_contacts(step: &mut Step<'_>) {
     let (world, settings) = (&*step.world, step.settings);
     let Work { bodies, collision, jointed_pairs, .. } = &mut *step.work;
     let Collision { pairs, colliders, events, .. } = collision;
@@ -79,7 +79,7 @@ impl Pushed {
             if row.lambda > most {
                 (most, pushed.hardest) = (row.lambda, Some(key));
             }
-            let struck = manifold.points.iter().find(|p| p.key == key).map_or(0.0, |p| p.struck);
+            let struck = manifold.points.iter().find(|p| p.key == key).map_or(0.0, |p| p.impacting);
             pushed.blow += row.lambda.max(0.0) * struck;
         }
         pushed

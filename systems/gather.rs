@@ -6,7 +6,7 @@ use crate::constraint::BodyView;
 use crate::report::{BadQuantity, Trouble};
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::{DMat3, DVec3};
 use hecs::Entity;
 

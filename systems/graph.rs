@@ -1,7 +1,7 @@
 //! Which bodies belong together (000 §4).
 
 use crate::schedule::Step;
-use crate::work::{NO_ISLAND, Work};
+use crate::state::{NO_ISLAND, Work};
 
 /// Finds the connected groups of dynamic bodies and hands every block of rows to its group.
 ///

@@ -8,7 +8,7 @@ use crate::constraint::BodyView;
 use crate::report::{BadQuantity, Trouble};
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::{DMat3, DQuat, DVec3};
 use hecs::{Entity, World};
 

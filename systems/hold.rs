@@ -20,7 +20,7 @@ use super::parallel::for_each;
 use super::solve::bring_back;
 use crate::schedule::Step;
 use crate::solver::RowKind;
-use crate::work::{Bodies, Island, Rows, Work};
+use crate::state::{Bodies, Island, Rows, Work};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -94,7 +94,7 @@ pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bo
 /// Limits the speeds at which joints are closed and overlaps recover.
 fn limit_speeds(island: &Island, rows: &mut Rows, [joints, overlaps]: [f64; 2]) {
     for i in island.rows.iter().map(|&i| i as usize) {
-        if rows.bends[i] {
+        if rows.position_level[i] {
             rows.d[i] = rows.d[i].clamp(-joints, joints);
         } else if rows.kind[i] == RowKind::Normal {
             rows.d[i] = rows.d[i].max(-overlaps);

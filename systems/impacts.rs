@@ -10,7 +10,7 @@ use super::collide::narrow::meet;
 use crate::components::{Contact, Manifold, Surface};
 use crate::report::Trouble;
 use crate::schedule::Step;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::{DMat3, DVec3};
 use hecs::Entity;
 

@@ -7,7 +7,7 @@ use crate::components::*;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 use rayon::prelude::*;

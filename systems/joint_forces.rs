@@ -3,11 +3,11 @@
 use crate::components::{Breakable, Broken, JointForce};
 use crate::events::ContactEvent;
 use crate::schedule::Step;
-use crate::work::{ConstraintBlock, Rows};
+use crate::state::{ConstraintBlock, Rows};
 use glam::DVec3;
 
 /// Writes [`JointForce`] where it is asked for, and breaks what is overloaded.
-pub fn tell_joint_forces(step: &mut Step<'_>) {
+pub fn report_joint_forces(step: &mut Step<'_>) {
     let (dt, rows) = (step.dt, &step.work.rows);
     if rows.blocks.is_empty() {
         return;
@@ -28,7 +28,7 @@ pub fn tell_joint_forces(step: &mut Step<'_>) {
     }
     drop(wanted);
     drop(query);
-    tell_limits(rows, &mut step.work.collision.events);
+    report_limits(rows, &mut step.work.collision.events);
     for (entity, by) in broken {
         // The entity was in the query above, so it exists.
         let _ = step.world.insert_one(entity, Broken { by });
@@ -38,7 +38,7 @@ pub fn tell_joint_forces(step: &mut Step<'_>) {
 }
 
 /// Notes which stops and ropes act that did not in the last step, in the order of the rows.
-fn tell_limits(rows: &Rows, events: &mut Vec<ContactEvent>) {
+fn report_limits(rows: &Rows, events: &mut Vec<ContactEvent>) {
     for block in rows.blocks.iter().filter(|b| !b.fold) {
         for row in block.row as usize..(block.row + block.rows) as usize {
             let one_sided = (rows.lo[row] == 0.0) != (rows.hi[row] == 0.0);

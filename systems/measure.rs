@@ -4,7 +4,7 @@ use super::gather::world_inertia;
 use crate::components::BodyKind;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
-use crate::work::{Bodies, Question, Told};
+use crate::state::{Bodies, EvaluateAt, RowSample};
 use glam::DVec3;
 
 /// Energies of all bodies, and how far joints are open after the step.
@@ -41,7 +41,7 @@ fn reach(view: &BodyView) -> f64 {
 }
 
 /// The distance (m) by which a row is open. That of an angle is seen at the far side of the smaller body.
-fn gap(row: &Told<'_>, bodies: &Bodies) -> f64 {
+fn gap(row: &RowSample<'_>, bodies: &Bodies) -> f64 {
     if row.jacobian.iter().any(|j| j[..3] != [0.0; 3]) {
         return row.violation.abs();
     }
@@ -55,8 +55,8 @@ fn measure_joints(step: &mut Step<'_>) {
     let mut constraints = std::mem::take(&mut step.work.constraints);
     for of in constraints.iter_mut().filter(|of| of.present) {
         let bodies = &step.work.bodies;
-        let question = Question::violations(&bodies.view);
-        (of.gauge)(step.world, bodies, &question, &mut |row: &Told<'_>| {
+        let question = EvaluateAt::violations(&bodies.view);
+        (of.gauge)(step.world, bodies, &question, &mut |row: &RowSample<'_>| {
             if row.measured {
                 count += 1;
                 widest = widest.max(gap(row, bodies));

@@ -23,7 +23,6 @@
 //! A system is a `fn(&mut Step)`. The runner times each under its name. Users put their own into any stage with
 //! `Physics::add_system`; *forces* and *rows* are made for that.
 
-pub mod again;
 pub mod assemble;
 pub mod census;
 pub mod collide;
@@ -50,6 +49,7 @@ pub mod project;
 pub mod queries;
 pub mod refine;
 pub mod repeated;
+pub mod resolve;
 pub mod rows;
 pub mod sleep;
 pub mod solve;
@@ -99,7 +99,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(IndexSets, "finish solves", couple::finish_solves)
         .stage(IndexSets, "newton again", newton::solve_those_still_open)
         .stage(IndexSets, "refine", refine::solve_along_the_curve)
-        .stage(IndexSets, "tell solves", solve::tell_solves)
+        .stage(IndexSets, "tell solves", solve::report_solves)
         .stage(IndexSets, "show partitions", partition::show_partitions)
         .stage(Integrate, "work", work_done::count_work)
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
@@ -108,9 +108,9 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Integrate, "project", project::close_joints)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
-        .stage(Integrate, "joint forces", joint_forces::tell_joint_forces)
+        .stage(Integrate, "joint forces", joint_forces::report_joint_forces)
         .stage(Finish, "sleep", sleep::fall_asleep)
-        .stage(Finish, "events", events::tell_contacts)
+        .stage(Finish, "events", events::report_contacts)
         .stage(Finish, "measure", measure::measure_step)
 }
 

@@ -18,10 +18,9 @@
 //!
 //! Each iteration is one solve of the step's own form: (M + ½h²K(λ)) v⁺ with ½h²K v⁺ᵏ on the right, so that K only helps to
 //! arrive. An iteration turns no body by more than `MAX_TURN`; unbounded ones go round in circles. Contacts, stops and ropes
-//! are decided in every iteration, mostly by confirming the last one's (see [`super::again`]). Where no iteration closes
+//! are decided in every iteration, mostly by confirming the last one's (see [`super::resolve`]). Where no iteration closes
 //! the joints, a link whipped about in a pile of others, say, the island is held (see [`super::hold`]).
 
-use super::again::{has_sides, solve_again};
 use super::assemble::{mass_block, times};
 use super::drift::fly;
 use super::energy;
@@ -29,13 +28,14 @@ use super::hold::{Before, hold_lost_islands};
 use super::integrate::store_impulses;
 use super::parallel::for_each;
 use super::refine::with_new_velocity;
+use super::resolve::{has_sides, resolve_island};
 use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::{Bodies, Closing, ConstraintBlock, Island, Question, Rows, Told, Witness, Work};
+use crate::state::{Bodies, Closing, ConstraintBlock, EvaluateAt, Island, RowSample, RowVisitor, Rows, Work};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::cell::LazyCell;
@@ -145,11 +145,12 @@ fn is_surprised(island: &Island, bodies: &Bodies, rows: &Rows, dt: f64) -> bool 
     island.blocks.iter().any(|&b| {
         let block = &rows.blocks[b as usize];
         let range = block.row as usize..(block.row + block.rows) as usize;
-        if !range.clone().any(|i| rows.bends[i]) {
+        if !range.clone().any(|i| rows.position_level[i]) {
             return false;
         }
-        let size =
-            |l: &[f64]| range.clone().filter(|&i| rows.bends[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt();
+        let size = |l: &[f64]| {
+            range.clone().filter(|&i| rows.position_level[i]).map(|i| l[i] * l[i]).sum::<f64>().sqrt()
+        };
         let (now, before) = (size(&rows.lambda), size(&rows.before));
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         let stiffness = |k: usize| stiffness(block, k, now, bodies, rows, dt);
@@ -232,7 +233,7 @@ impl Memory {
                 let range = block.row as usize..(block.row + block.rows) as usize;
                 let open =
                     |i: usize| self.violation[i].abs() > LOST || gained && rows.violation[i].abs() > LOST;
-                if range.into_iter().any(|i| rows.bends[i] && open(i)) {
+                if range.into_iter().any(|i| rows.position_level[i] && open(i)) {
                     let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
                     slots.iter().for_each(|&slot| self.lost[slot as usize] = true);
                     island.lost = true;
@@ -263,17 +264,17 @@ impl Memory {
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
         let question =
-            Question { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()) };
+            EvaluateAt { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()) };
         let mut open = 0.0f64;
         if at_end {
             self.violation.clear();
             self.violation.resize(rows.len(), 0.0);
             let mut block = 0;
             for of in constraints.iter_mut().filter(|of| of.present) {
-                (of.gauge)(step.world, bodies, &question, &mut |told: &Told<'_>| {
+                (of.gauge)(step.world, bodies, &question, &mut |told: &RowSample<'_>| {
                     let Some(i) = find(rows, &mut block, told) else { return };
                     self.violation[i] = told.violation;
-                    if rows.bends[i] {
+                    if rows.position_level[i] {
                         open = open.max(told.violation.abs());
                     }
                 });
@@ -303,8 +304,8 @@ struct Rewrite<'a> {
     block: usize,
 }
 
-impl Witness for Rewrite<'_> {
-    fn row(&mut self, told: &Told<'_>) {
+impl RowVisitor for Rewrite<'_> {
+    fn row(&mut self, told: &RowSample<'_>) {
         let Some(i) = find(self.rows, &mut self.block, told) else { return };
         if self.rows.closing[i] == Closing::Spring {
             return;
@@ -359,7 +360,7 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
         load_masses(island, b, &memory.stiffness, dt);
         load_rows(island, b, r, |i| r.closing[i] != Closing::Spring);
         load_torques(island, b, dt);
-        solve_again(island, settings);
+        resolve_island(island, settings);
         limit_turn(island, b, dt);
     });
     for island in islands.iter().filter(|i| i.surprised) {

@@ -1,7 +1,7 @@
 //! Partitions on many threads. Each writes only what is its own, so the result has the same bits on any number of them.
 
 use crate::coupling::executor::Executor;
-use crate::team::{Idle, Team};
+use crate::exec::spin_pool::{Idle, Team};
 use rayon::iter::plumbing::{Producer, ProducerCallback};
 use rayon::prelude::*;
 use std::cell::{Cell, RefCell};

@@ -9,7 +9,7 @@ use crate::schedule::Step;
 use crate::settings::{Partitioning, Settings};
 use crate::solver::condensed::Outline;
 use crate::solver::{Label, Method};
-use crate::work::{Bodies, ConstraintBlock, Island, NO_ISLAND, Rows, Scheme, Work};
+use crate::state::{Bodies, ConstraintBlock, Island, NO_ISLAND, Rows, Scheme, Work};
 use hecs::World;
 use rayon::prelude::*;
 
@@ -73,20 +73,22 @@ fn choose(
     local: &[u32],
 ) {
     let how = match settings.method {
-        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Scheme::Nested,
-        Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm => Scheme::Flat,
-        _ => Scheme::Whole,
+        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic => Scheme::CouplingLoop,
+        Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm => Scheme::Substructured,
+        _ => Scheme::Monolithic,
     };
     let pinned = island.bodies.iter().any(|&slot| pins[slot as usize].is_some());
     let fewest = match settings.partitioning {
         Partitioning::None => usize::MAX,
         _ if pinned => 2,
-        Partitioning::Auto if how == Scheme::Flat && settings.method != Method::SchurIpm => cost::FEWEST,
+        Partitioning::Auto if how == Scheme::Substructured && settings.method != Method::SchurIpm => {
+            cost::FEWEST
+        }
         _ => 2,
     };
     island.cut.linear = false;
-    if how == Scheme::Whole || island.bodies.len() < fewest {
-        island.cut.scheme = Scheme::Whole;
+    if how == Scheme::Monolithic || island.bodies.len() < fewest {
+        island.cut.scheme = Scheme::Monolithic;
         island.cut.made_for.clear();
         return;
     }
@@ -97,7 +99,7 @@ fn choose(
         by_joints = cost::is_cut_by_joints(&outline);
         if !pinned && cost::stays_whole(&outline) {
             // The grouping is kept: contacts come and go.
-            island.cut.scheme = Scheme::Whole;
+            island.cut.scheme = Scheme::Monolithic;
             return;
         }
     }
@@ -132,7 +134,7 @@ fn choose(
         }
     }
     cut.asked_for = made_for;
-    cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Whole };
+    cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Monolithic };
 }
 
 /// How much of an island has to be decided.
@@ -205,7 +207,7 @@ fn group(
         Partitioning::None => Grouping::whole(graph.len()),
         Partitioning::Semantic => semantic::partition(graph, hints),
         Partitioning::MinDegree(most) => min_degree::partition(graph, most),
-        Partitioning::Auto if how == Scheme::Nested || settings.method == Method::SchurIpm => {
+        Partitioning::Auto if how == Scheme::CouplingLoop || settings.method == Method::SchurIpm => {
             if named {
                 semantic::partition(graph, hints)
             } else {
@@ -230,7 +232,7 @@ fn number_partitions(step: &mut Step<'_>) {
     let mut next = 0;
     for island in &mut work.islands {
         island.cut.first_partition = next;
-        let cut = island.cut.scheme != Scheme::Whole;
+        let cut = island.cut.scheme != Scheme::Monolithic;
         for (k, &slot) in island.bodies.iter().enumerate() {
             of[slot as usize] = next + if cut { island.cut.grouping.of[k] } else { 0 };
         }
@@ -238,12 +240,12 @@ fn number_partitions(step: &mut Step<'_>) {
     }
     step.report.partitions = next;
     if of != work.partition_of {
-        tell_bodies(step.world, &work.bodies, &of);
+        report_bodies(step.world, &work.bodies, &of);
     }
     work.partition_was = std::mem::replace(&mut work.partition_of, of);
 }
 
-fn tell_bodies(world: &mut World, bodies: &Bodies, of: &[u32]) {
+fn report_bodies(world: &mut World, bodies: &Bodies, of: &[u32]) {
     for (&entity, &partition) in bodies.entity.iter().zip(of) {
         match world.query_one_mut::<&mut PartitionIndex>(entity) {
             Ok(index) => index.0 = partition,
@@ -259,7 +261,7 @@ pub fn show_partitions(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let mut used = 0;
     for (number, island) in work.islands.iter().enumerate() {
-        if island.cut.scheme == Scheme::Whole {
+        if island.cut.scheme == Scheme::Monolithic {
             continue;
         }
         for part in 0..island.cut.grouping.count {
@@ -309,12 +311,12 @@ fn describe(
     method: Method,
     (_, _, rows, index_set, factor, solver): ShownMut<'_>,
 ) {
-    let (cut, symbolic) = match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
-        (Scheme::Flat, Some(flat), _) => {
+    let (cut, symbolic) = match (island.cut.scheme, &island.cut.substructured, &island.cut.coupling_loop) {
+        (Scheme::Substructured, Some(flat), _) => {
             *solver = PartitionSolver(method);
             (flat.linear().cut(), flat.linear().symbolic_of(part))
         }
-        (Scheme::Nested, _, Some(nested)) => {
+        (Scheme::CouplingLoop, _, Some(nested)) => {
             *solver = PartitionSolver(nested.method_of(part));
             (nested.cut(), nested.symbolic_of(part))
         }

@@ -9,7 +9,7 @@ use super::parallel::for_each;
 use super::rows::find;
 use crate::schedule::Step;
 use crate::solver::{RowBlock, RowKind};
-use crate::work::{Bodies, ConstraintBlock, Island, Question, Rows, Told};
+use crate::state::{Bodies, ConstraintBlock, EvaluateAt, Island, RowSample, Rows};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -57,8 +57,8 @@ fn look(step: &mut Step<'_>) -> Openings {
     openings.violation.resize(rows.len(), 0.0);
     openings.jacobian.resize(rows.jacobian.len(), [0.0; 6]);
     for of in constraints.iter_mut().filter(|of| of.present) {
-        (of.gauge)(step.world, bodies, &Question::violations(&bodies.view), &mut |told: &Told<'_>| {
-            let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) else { return };
+        (of.gauge)(step.world, bodies, &EvaluateAt::violations(&bodies.view), &mut |told: &RowSample<'_>| {
+            let Some(i) = find(rows, &mut block, told).filter(|&i| rows.position_level[i]) else { return };
             openings.violation[i] = told.violation.clamp(-MOST, MOST);
             let own = &mut openings.jacobian[entries(&rows.blocks[block], i)];
             own.iter_mut().zip(told.jacobian).for_each(|(to, from)| *to = *from);
@@ -93,7 +93,7 @@ fn load(island: &mut Island, bodies: &Bodies, rows: &Rows, openings: &Openings, 
     problem.mass.extend_from_slice(&island.problem.mass);
     problem.momentum.resize(island.bodies.len(), [0.0; 6]);
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
-        let bending = (block.row..block.row + block.rows).filter(|&i| rows.bends[i as usize]);
+        let bending = (block.row..block.row + block.rows).filter(|&i| rows.position_level[i as usize]);
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         let (row, body, entry) = (problem.d.len(), problem.block_bodies.len(), problem.jacobian.len());
         for i in bending.map(|i| i as usize) {

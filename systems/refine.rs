@@ -4,17 +4,17 @@
 //! just found, φ₁ + ½(φ₂ − φ₀) goes into d and the islands whose joints would be open are solved once more: Newton on the
 //! joints' closing, with the same J. Nothing is foretold from the last step, so nothing can be driven by it.
 
-use super::again::solve_again;
 use super::couple::{Solved, bound_friction};
 use super::drift::fly;
 use super::parallel::for_each;
+use super::resolve::resolve_island;
 use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
 use crate::settings::Integrator;
-use crate::work::{Bodies, Island, Question, Rows, Told};
+use crate::state::{Bodies, EvaluateAt, Island, RowSample, Rows};
 use rayon::prelude::*;
 
 /// Follows joints along the curve as a rough solve foretells it, before friction is bounded and the end is sought: where the
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 /// of its turning, so that a thousandth of the velocities matters little; what it misses is left to
 /// [`solve_along_the_curve`].
 pub fn bend_rough_islands(step: &mut Step<'_>) {
-    if !step.work.islands.iter().any(|i| i.bends) {
+    if !step.work.islands.iter().any(|i| i.position_level) {
         return;
     }
     let curve = openings(step);
@@ -30,7 +30,7 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (dt, settings, rows) = (step.dt, step.settings, &work.rows);
     for_each(work.islands.par_iter_mut(), |island| {
-        if !island.bends {
+        if !island.position_level {
             return;
         }
         let bends = island.rows.iter().any(|&i| open[i as usize] > settings.refine_tolerance);
@@ -45,9 +45,9 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
             bound_friction(island, rows, settings, Solved::Before);
         }
     });
-    for island in work.islands.iter_mut().filter(|i| i.bends) {
+    for island in work.islands.iter_mut().filter(|i| i.position_level) {
         bring_back(island, &mut work.bodies, &mut work.rows);
-        island.bends = false;
+        island.position_level = false;
     }
     work.curve = curve;
 }
@@ -80,7 +80,7 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
             }
             bend(island, shift, 1.0 / dt);
             let before = (island.solution.clone(), island.stats, energy(island));
-            solve_again(island, settings);
+            resolve_island(island, settings);
             if !island.stats.converged || energy(island) > MAX_ENERGY * before.2 {
                 let spent = island.stats.factorizations;
                 (island.solution, island.stats) = (before.0, before.1);
@@ -127,7 +127,7 @@ fn openings(step: &mut Step<'_>) -> Curve {
         list.clear();
         list.resize(n, 0.0);
     }
-    if !step.work.rows.bends.contains(&true) {
+    if !step.work.rows.position_level.contains(&true) {
         return Curve { shift, open };
     }
     let mut poses = std::mem::take(&mut step.work.bodies.ahead);
@@ -140,8 +140,10 @@ fn openings(step: &mut Step<'_>) -> Curve {
         poses.iter_mut().for_each(|view| fly(view, part * dt));
         let mut block = 0;
         for of in constraints.iter_mut().filter(|of| of.present) {
-            (of.gauge)(step.world, bodies, &Question::violations(&poses), &mut |told: &Told<'_>| {
-                let Some(i) = find(rows, &mut block, told).filter(|&i| rows.bends[i]) else { return };
+            (of.gauge)(step.world, bodies, &EvaluateAt::violations(&poses), &mut |told: &RowSample<'_>| {
+                let Some(i) = find(rows, &mut block, told).filter(|&i| rows.position_level[i]) else {
+                    return;
+                };
                 let weight = weight * resolved(bodies, rows, block, dt);
                 shift[i] += weight * told.violation;
                 if pass == 0 {

@@ -17,7 +17,7 @@ use crate::constraint::Twist;
 use crate::linalg::dense::DenseLdl;
 use crate::report::Trouble;
 use crate::schedule::Step;
-use crate::work::{Bodies, Closing, ConstraintBlock, Rows};
+use crate::state::{Bodies, Closing, ConstraintBlock, Rows};
 use glam::DVec3;
 use std::ops::Range;
 
@@ -164,7 +164,7 @@ impl<'a> Crowd<'a> {
 
 /// Rows of a block whose violation is to be closed from both sides.
 fn two_sided<'a>(block: &ConstraintBlock, rows: &'a Rows) -> impl Iterator<Item = usize> + use<'a> {
-    (block.row as usize..(block.row + block.rows) as usize).filter(|&i| rows.bends[i])
+    (block.row as usize..(block.row + block.rows) as usize).filter(|&i| rows.position_level[i])
 }
 
 impl Memory {
@@ -210,7 +210,7 @@ fn close(crowd: &Crowd<'_>, rows: &mut Rows, delta: &[f64; 12], dt: f64) {
     });
     for (i, change) in changes {
         rows.d[i] += change;
-        rows.bends[i] = false;
+        rows.position_level[i] = false;
         rows.closing[i] = Closing::Velocity;
     }
 }

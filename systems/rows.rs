@@ -8,7 +8,7 @@ use crate::report::Trouble;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
-use crate::work::{Bodies, Closing, ConstraintBlock, Gauge, NO_ROW, Rows, Told};
+use crate::state::{Bodies, Closing, ConstraintBlock, ConstraintEvaluator, NO_ROW, RowSample, Rows};
 use hecs::{Entity, World};
 
 /// Forgets the rows of the last step, and looks which types of constraints will write new ones.
@@ -68,7 +68,7 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
 }
 
 /// Tells how far the constraints of type `T` are violated at the given poses, in creation order.
-pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
+pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
     let mut scratch = Scratch::<N>::default();
     Box::new(move |world, bodies, question, witness| {
         scratch.list::<T>(world);
@@ -95,7 +95,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> Gauge {
             for row in &scratch.rows {
                 scratch.jacobian.clear();
                 scratch.jacobian.extend(merged(row, &slots, bodies));
-                witness.row(&Told {
+                witness.row(&RowSample {
                     entity,
                     slots: &slots,
                     key: row.key,
@@ -221,7 +221,7 @@ impl<const N: usize> Written<'_, N> {
             out.kind.push(row.kind);
             out.key.push(row.key);
             out.measured.push(is_measured(row));
-            out.bends.push(bends(row));
+            out.position_level.push(bends(row));
             out.drives.push(drives(row));
             out.closing.push(closing(row, settings));
             let last = self.last.0.iter().find(|r| r.key == row.key);
@@ -270,7 +270,7 @@ fn acting(stiffness: &Stiffness, bodies: &Bodies, slot: u32) -> Stiffness {
 
 /// The row that was told about, and its block. Constraints are told in the order in which they wrote their rows;
 /// `block` remembers how far that is.
-pub(super) fn find(rows: &Rows, block: &mut usize, told: &Told<'_>) -> Option<usize> {
+pub(super) fn find(rows: &Rows, block: &mut usize, told: &RowSample<'_>) -> Option<usize> {
     let ahead = rows.blocks[*block..].iter().position(|b| b.entity == told.entity)?;
     *block += ahead;
     let first = rows.blocks[*block].row as usize;

@@ -8,7 +8,7 @@ use crate::constraint::BodyView;
 use crate::events::ContactEvent;
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::work::{NO_ISLAND, Work};
+use crate::state::{NO_ISLAND, Work};
 use glam::DVec3;
 use hecs::Entity;
 

@@ -2,7 +2,7 @@
 
 use crate::report::Trouble;
 use crate::schedule::Step;
-use crate::work::{Bodies, Island, Rows, Scheme};
+use crate::state::{Bodies, Island, Rows, Scheme};
 use glam::DVec3;
 
 /// Brings impulses and velocities back, island by island, in order.
@@ -25,7 +25,7 @@ pub fn bring_back(island: &Island, bodies: &mut Bodies, rows: &mut Rows) {
 }
 
 /// Tells of the last solve of every island, however often it was solved, and of the work of all.
-pub fn tell_solves(step: &mut Step<'_>) {
+pub fn report_solves(step: &mut Step<'_>) {
     let mut squares = 0.0;
     let report = &mut *step.report;
     let spent = std::mem::take(&mut step.work.spent);
@@ -44,11 +44,12 @@ pub fn tell_solves(step: &mut Step<'_>) {
         report.friction_bound_shift = report.friction_bound_shift.max(island.friction_shift);
         report.coupling_iterations = report.coupling_iterations.max(island.cut.iterations);
         report.coupling_at_limit |= island.cut.at_limit;
-        report.interface_rows += match (island.cut.scheme, &island.cut.flat, &island.cut.nested) {
-            (Scheme::Flat, Some(flat), _) => flat.linear().stats().interface_rows,
-            (Scheme::Nested, _, Some(nested)) => nested.cut().interface_rows() as u32,
-            _ => 0,
-        };
+        report.interface_rows +=
+            match (island.cut.scheme, &island.cut.substructured, &island.cut.coupling_loop) {
+                (Scheme::Substructured, Some(flat), _) => flat.linear().stats().interface_rows,
+                (Scheme::CouplingLoop, _, Some(nested)) => nested.cut().interface_rows() as u32,
+                _ => 0,
+            };
         if !stats.converged {
             report.converged = false;
             report.trouble(unsolved(island, &step.work.rows));

@@ -6,7 +6,7 @@
 
 use crate::constraint::{BodyView, Stiffness};
 use crate::schedule::Step;
-use crate::work::Bodies;
+use crate::state::Bodies;
 use glam::{DMat3, DVec3};
 
 /// Sums what the constraints wrote.

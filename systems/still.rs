@@ -17,7 +17,7 @@ use super::collide::knows_colliders;
 use crate::components::*;
 use crate::report::StepReport;
 use crate::settings::Settings;
-use crate::work::{Bodies, Work};
+use crate::state::{Bodies, Work};
 use glam::DVec3;
 use hecs::{Entity, World};
 

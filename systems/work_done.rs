@@ -6,14 +6,14 @@
 //!     ½ v⁺ᵀ M v⁺ − ½ vᵀ M v = (h f + Jᵀ λ)ᵀ ½ (v + v⁺)
 //! ```
 //!
-//! so it falls into the work of each force and of each row. Told is that of rows that drive, of all rows that tie a body to a
+//! so it falls into the work of each force and of each row. RowSample is that of rows that drive, of all rows that tie a body to a
 //! kinematic one that moves, and of forces other than gravity. Rigid joints do none, and contacts, friction and damping
 //! take energy: what rises beyond the work told is an error of the step.
 
 use super::measure::energies;
 use crate::components::BodyKind;
 use crate::schedule::Step;
-use crate::work::{Bodies, ConstraintBlock, Rows};
+use crate::state::{Bodies, ConstraintBlock, Rows};
 use glam::DVec3;
 
 /// What the game changed since the last step: velocities and poses set, bodies added, freed or taken away.

@@ -1,11 +1,11 @@
 //! Substructured = whole: on bilateral problems in one pass, with contact wherever the residual is small.
 
 use turnbuckle::coupling::body_graph;
+use turnbuckle::coupling::coupling_loop::{self, CouplingLoop};
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
-use turnbuckle::coupling::flat::Substructured;
-use turnbuckle::coupling::nested::{self, Nested};
 use turnbuckle::coupling::schur::{Coupling, CouplingSettings};
+use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::graph::{Grouping, bisection, min_degree};
 use turnbuckle::partition::Partition;
 use turnbuckle::solver::row_solver::Solver;
@@ -40,10 +40,10 @@ fn bilateral_problems_are_solved_in_one_coupling_iteration() {
         assert!(RowSolver::new(Method::Bpp).solve(&problem, &mut whole).converged);
         for grouping in groupings(&problem) {
             for interface in [Method::Bpp, Method::PgsSm] {
-                let (mut nested, mut solution) = (Nested::default(), Solution::default());
+                let (mut nested, mut solution) = (CouplingLoop::default(), Solution::default());
                 let settings = published(interface);
                 let stats =
-                    nested::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
+                    coupling_loop::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
                 assert_eq!(nested.outcome(), (1, true), "{name}, {} parts", grouping.count);
                 // The issue's own bound for bilateral systems.
                 let error = distance(&whole.v, &solution.v);
@@ -86,10 +86,10 @@ fn with_contact_every_solved_problem_has_the_velocities_of_the_whole() {
                 check("flat", true, stats, &solution.v);
             }
             for interface in [Method::Bpp, Method::PgsSm] {
-                let (mut nested, mut solution) = (Nested::default(), Solution::default());
+                let (mut nested, mut solution) = (CouplingLoop::default(), Solution::default());
                 let settings = CouplingSettings { interface, max_iterations: 10, as_published: false };
                 let stats =
-                    nested::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
+                    coupling_loop::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
                 check("nested", false, stats, &solution.v);
             }
         }
@@ -162,9 +162,9 @@ fn a_warm_start_from_the_answer_settles_at_once() {
     let mut whole = Solution::default();
     RowSolver::new(Method::Auto).solve(&problem, &mut whole);
     let grouping = min_degree::partition(&body_graph(&problem), 8);
-    let (mut nested, mut solution) = (Nested::default(), whole.clone());
+    let (mut nested, mut solution) = (CouplingLoop::default(), whole.clone());
     let settings = published(Method::Bpp);
-    let stats = nested::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
+    let stats = coupling_loop::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
     assert_eq!(nested.outcome(), (1, true));
     assert!(stats.converged && distance(&whole.v, &solution.v) <= 1e-8, "{stats:?}");
 }

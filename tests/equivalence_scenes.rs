@@ -10,7 +10,7 @@ use turnbuckle::Stage;
 use turnbuckle::coupling::cost;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
-use turnbuckle::coupling::flat::Substructured;
+use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::coupling::{body_graph, cutting_graph};
 use turnbuckle::graph::{Grouping, min_degree, semantic};
 use turnbuckle::scene::{self, LoadOptions};

@@ -5,7 +5,7 @@ mod loads;
 
 use loads::{cable_net, chain, hanging, net_load, run, struck};
 use std::f64::consts::PI;
-use turnbuckle::constraint::axis::AXIS_KEYS;
+use turnbuckle::constraint::joints::axis::AXIS_KEYS;
 use turnbuckle::prelude::*;
 
 const H: f64 = 1.0 / 60.0;

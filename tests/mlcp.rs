@@ -238,7 +238,7 @@ fn rough_answers_are_as_good_as_they_say_and_go_on_to_the_exact_one() {
                 }
                 paused += 1;
                 let (r, _) = natural_of(&problem, &solution);
-                // Told from λ alone, seen with v: they differ by round-off of λ, which the promise covers.
+                // RowSample from λ alone, seen with v: they differ by round-off of λ, which the promise covers.
                 assert!(
                     (r - stats.residual_relative).abs() <= 1e-3 * r + PROMISE,
                     "seed {seed}: {r:e} {stats:?}"

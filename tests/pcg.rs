@@ -8,8 +8,8 @@ mod problems;
 
 use problems::Random;
 use turnbuckle::linalg::incomplete::{Kind, Scaling};
-use turnbuckle::solver::bpp_pcg::InnerSettings;
-use turnbuckle::solver::softening::Softening;
+use turnbuckle::solver::baselines::bpp_pcg::InnerSettings;
+use turnbuckle::solver::baselines::softening::Softening;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, SolveStats};
 
 fn solve_with(

@@ -104,8 +104,8 @@ mod partitions {
     //! Inside partitions and at the interface, alone and beside direct solvers.
 
     use turnbuckle::coupling::body_graph;
+    use turnbuckle::coupling::coupling_loop::{self, CouplingLoop};
     use turnbuckle::coupling::executor::Serial;
-    use turnbuckle::coupling::nested::{self, Nested};
     use turnbuckle::coupling::schur::CouplingSettings;
     use turnbuckle::graph::min_degree;
     use turnbuckle::solver::{Method, RowSolver, Solution, generate};
@@ -129,11 +129,11 @@ mod partitions {
                 (Some(Method::Pgcg), 60, Method::Bpp),
                 (None, 0, Method::BppPcg),
             ] {
-                let (mut nested, mut solution) = (Nested::default(), Solution::default());
+                let (mut nested, mut solution) = (CouplingLoop::default(), Solution::default());
                 nested.set_inside(inside, rows);
                 let settings = CouplingSettings { interface, max_iterations: 10, as_published: false };
                 let stats =
-                    nested::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
+                    coupling_loop::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
                 println!("{name}, {inside:?} from {rows} rows, interface {interface:?}: {stats:?}");
                 assert!(rows > 0 || stats.inner_iterations > 0, "{name}: nobody asked for gradients");
                 if stats.residual_relative > 1e-9 {

@@ -95,7 +95,7 @@ fn record(name: &str, seconds: f64, count: u64) -> Vec<Vec<Spooled>> {
         }
         last = number;
         let islands = step.work.islands.iter().filter(|i| i.problem.rows() > 0);
-        let keep = |i: &turnbuckle::work::Island| Spooled {
+        let keep = |i: &turnbuckle::state::Island| Spooled {
             problem: i.problem.clone(),
             start: i.solution.clone(),
             hints: Vec::new(),

@@ -81,9 +81,9 @@ pub struct ManifoldPoint {
     /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.
     pub load: f64,
     /// Share of the last step's normal impulse that carried, the rest having stopped an approach.
-    pub calm: f64,
+    pub resting_fraction: f64,
     /// Share of it that belonged to a blow: it stopped an approach or threw the bodies back. Written anew in every step.
-    pub struck: f64,
+    pub impacting: f64,
 }
 
 /// How two surfaces meet. Written anew in every step from the materials of the two colliders; what a system changes

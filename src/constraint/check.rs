@@ -1,6 +1,6 @@
 //! What the numbers of joints may be ([`Constraint::check`](super::Constraint::check)).
 
-use super::pulley::{RopePoint, Winch};
+use super::joints::pulley::{RopePoint, Winch};
 use super::{Axis, Frame, Frames, GearWheel, Limits, Motor, RotationMotor, Softness};
 use crate::range::{OutOfRange, Range};
 use glam::{DQuat, DVec3};

@@ -87,7 +87,7 @@ pub fn write_point(
     let pushed = impulse(0).max(0.0);
     // What stopped an approach is not there again in the next step. (A wedged body whose friction follows the last step alone
     // sticks and slips by turns for ever; the mean settles.)
-    let carried = pushed * point.calm;
+    let carried = pushed * point.resting_fraction;
     let fresh = point.age <= 1 || point.load == 0.0;
     point.load = if fresh { carried } else { point.load + rules.load_follow * (carried - point.load) };
     let load = point.load;
@@ -174,14 +174,14 @@ pub fn normal_offset(
 
 /// Share of the coming normal impulse that is there because forces press the surfaces together, and not because they approach.
 /// `speed` is the velocity of b over a along the normal, `gain` what the step's forces add to it (m/s).
-pub fn calm_share(separation: f64, speed: f64, gain: f64, dt: f64) -> f64 {
+pub fn resting_fraction_of(separation: f64, speed: f64, gain: f64, dt: f64) -> f64 {
     let approach = (-speed - separation.max(0.0) / dt).max(0.0);
     let presses = gain.abs() + SLOW;
     presses / (presses + approach)
 }
 
 /// Share of the coming normal impulse that belongs to a blow: it stops the approach, or throws back with the speed `back`.
-pub fn struck_share(separation: f64, speed: f64, gain: f64, back: f64, dt: f64) -> f64 {
+pub fn impacting_fraction_of(separation: f64, speed: f64, gain: f64, back: f64, dt: f64) -> f64 {
     let blow = (-speed - separation.max(0.0) / dt).max(0.0) + back;
     blow / (gain.abs() + SLOW + blow)
 }

@@ -8,44 +8,29 @@
 //!
 //! Built-in joints and contacts come through this same door.
 
-mod anchored;
-pub mod axis;
-pub mod ball;
-pub mod cable;
 mod check;
 pub mod contact_rows;
-pub mod cylindrical;
-pub mod distance;
-pub mod fixed;
-pub mod frame;
-pub mod gear;
-pub mod planar;
-pub mod point_on_line;
-pub mod prismatic;
-pub mod pulley;
-pub mod revolute;
+pub mod joints;
 pub mod row;
-pub mod universal;
 pub mod view;
-pub mod wheel;
 
-pub use axis::{Axis, Limits, Motor, RotationMotor};
-pub use ball::Ball;
-pub use cable::{Cable, Rod};
-pub use cylindrical::Cylindrical;
-pub use distance::{Distance, Rope, SpringDamper};
-pub use fixed::Fixed;
-pub use frame::{Frame, Frames, Pose};
-pub use gear::{Differential, Gear, GearTrain, GearWheel, RackPinion};
-pub use planar::Planar;
-pub use point_on_line::PointOnLine;
-pub use prismatic::Prismatic;
-pub use pulley::{PulleyRope, RopePoint, Winch};
-pub use revolute::Revolute;
+pub use joints::axis::{Axis, Limits, Motor, RotationMotor};
+pub use joints::ball::Ball;
+pub use joints::cable::{Cable, Rod};
+pub use joints::cylindrical::Cylindrical;
+pub use joints::distance::{Distance, Rope, SpringDamper};
+pub use joints::fixed::Fixed;
+pub use joints::frame::{Frame, Frames, Pose};
+pub use joints::gear::{Differential, Gear, GearTrain, GearWheel, RackPinion};
+pub use joints::planar::Planar;
+pub use joints::point_on_line::PointOnLine;
+pub use joints::prismatic::Prismatic;
+pub use joints::pulley::{PulleyRope, RopePoint, Winch};
+pub use joints::revolute::Revolute;
+pub use joints::universal::Universal;
+pub use joints::wheel::Wheel;
 pub use row::{Bounds, Row, RowWriter, Softness, Stiffness, Twist};
-pub use universal::Universal;
 pub use view::BodyView;
-pub use wheel::Wheel;
 
 use crate::components::RowImpulses;
 use crate::range::OutOfRange;

@@ -6,7 +6,7 @@
 //! six rows with no compliance; the constraints then lie inside a partition. Both describe the same
 //! problem: eliminating the glue gives back the whole body. Per body the narrower seam is taken.
 
-use super::runs::Runs;
+use super::copy_map::CopyMap;
 use crate::graph::Grouping;
 use crate::solver::mixed::InterfaceRows;
 use crate::solver::{Coupling, RowBlock, RowKind, RowProblem};
@@ -52,12 +52,12 @@ pub struct Part {
     /// Rows inside that touch a copy whose velocity does not count: the first of those that stand together, and how many.
     pub on_copies: Vec<(u32, u32)>,
     /// Its rows in the whole, as stretches.
-    pub row_runs: Runs,
+    pub row_runs: CopyMap,
     /// The bodies whose velocity counts here, as stretches.
-    pub owned_runs: Runs,
+    pub owned_runs: CopyMap,
     /// All its bodies, and the Jacobian numbers of its rows, as stretches; how many of these there are.
-    body_runs: Runs,
-    entry_runs: Runs,
+    body_runs: CopyMap,
+    entry_runs: CopyMap,
     entries: u32,
     pieces: Vec<Piece>,
     columns: Vec<u32>,
@@ -259,13 +259,13 @@ impl Part {
         let inside =
             (0..).zip(&problem.couplings).filter_map(|(k, c)| Some((k, self.local(c.a)?, self.local(c.b)?)));
         self.couplings = inside.collect();
-        self.row_runs = Runs::new((0..).zip(self.rows.iter().copied()));
+        self.row_runs = CopyMap::new((0..).zip(self.rows.iter().copied()));
         let owned = (0..).zip(&self.bodies).zip(&self.owned).filter(|(_, owned)| **owned);
-        self.owned_runs = Runs::new(owned.map(|((own, &whole), _)| (own, whole)));
-        self.body_runs = Runs::new((0..).zip(self.bodies.iter().copied()));
+        self.owned_runs = CopyMap::new(owned.map(|((own, &whole), _)| (own, whole)));
+        self.body_runs = CopyMap::new((0..).zip(self.bodies.iter().copied()));
         let numbers = |block: &RowBlock| 6 * block.rows * block.bodies;
         let blocks = || self.local_blocks.iter().zip(&self.blocks);
-        self.entry_runs = Runs::joined(
+        self.entry_runs = CopyMap::joined(
             blocks().map(|(own, &b)| (own.entry, problem.blocks[b as usize].entry, numbers(own))),
         );
         self.entries = self.local_blocks.iter().map(numbers).sum();

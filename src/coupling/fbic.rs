@@ -5,7 +5,7 @@
 
 use super::executor::Executor;
 use super::interface::InterfaceProblem;
-use super::schur::Seat;
+use super::schur::CoupledPartition;
 use crate::linalg::Kernels;
 use crate::partition::Partition;
 use crate::partition::rigid::RigidPartition;
@@ -43,7 +43,7 @@ impl ForceCoupling {
     /// Runs the exchange; `interface` starts it and holds the impulses in the end.
     pub fn run(
         &mut self,
-        seats: &mut [Seat<RigidPartition>],
+        partitions: &mut [CoupledPartition<RigidPartition>],
         (compliance, d): (&[f64], &[f64]),
         (lo, hi): (&[f64], &[f64]),
         interface: &mut Solution,
@@ -55,18 +55,18 @@ impl ForceCoupling {
         self.problem.hi = lo.iter().zip(hi).map(|(lo, hi)| hi.max(*lo)).collect();
         index_sets::legalise(&mut interface.labels, &self.problem.lo, &self.problem.hi);
         interface.lambda.resize(m, 0.0);
-        self.bare_response(seats, compliance);
+        self.bare_response(partitions, compliance);
         (self.iterations, self.settled) = (0, false);
         while self.iterations < MAX_ITERATIONS && !self.settled {
             let lambda = &interface.lambda;
-            executor.for_each(seats, |_, seat| {
+            executor.for_each(partitions, |_, seat| {
                 seat.take(lambda);
                 let impulse = seat.impulse().to_vec();
                 seat.partition.finish(&impulse);
             });
             self.iterations += 1;
             self.last.clone_from(&interface.lambda);
-            self.read(seats, (compliance, d), &interface.lambda);
+            self.read(partitions, (compliance, d), &interface.lambda);
             self.engine.run(Method::Bpp, &mut self.problem, interface, &self.settings);
             interface.lambda.clone_from(&self.engine.best.lambda);
             interface.labels.clone_from(&self.engine.best.labels);
@@ -75,7 +75,7 @@ impl ForceCoupling {
             self.settled = change.fold(0.0f64, f64::max) <= STILL * size;
         }
         let lambda = &interface.lambda;
-        executor.for_each(seats, |_, seat| {
+        executor.for_each(partitions, |_, seat| {
             seat.take(lambda);
             let impulse = seat.impulse().to_vec();
             seat.partition.finish(&impulse);
@@ -83,12 +83,12 @@ impl ForceCoupling {
     }
 
     /// A_Γ from the bodies at the interface alone.
-    fn bare_response(&mut self, seats: &[Seat<RigidPartition>], compliance: &[f64]) {
+    fn bare_response(&mut self, partitions: &[CoupledPartition<RigidPartition>], compliance: &[f64]) {
         let m = compliance.len();
         for (i, c) in compliance.iter().enumerate() {
             self.problem.S[i * m + i] = *c;
         }
-        for seat in seats {
+        for seat in partitions {
             let (partition, handles) = (&seat.partition, seat.partition.handles());
             let n = 6 * partition.problem.bodies();
             let inverse: Vec<[f64; 36]> =
@@ -112,11 +112,16 @@ impl ForceCoupling {
     }
 
     /// z of (17): the interface velocity under the partitions' impulses, without its own.
-    fn read(&mut self, seats: &[Seat<RigidPartition>], (compliance, d): (&[f64], &[f64]), lambda: &[f64]) {
+    fn read(
+        &mut self,
+        partitions: &[CoupledPartition<RigidPartition>],
+        (compliance, d): (&[f64], &[f64]),
+        lambda: &[f64],
+    ) {
         let m = d.len();
         self.base.clear();
         self.base.extend_from_slice(d);
-        for seat in seats {
+        for seat in partitions {
             let (partition, handles) = (&seat.partition, seat.partition.handles());
             self.local.resize(handles.len(), 0.0);
             partition.seam().velocity(&partition.solution.v, &mut self.local);

@@ -1,17 +1,17 @@
 //! One partition of a system solved by substructuring: its rows, its factor, its part of every step.
 
 use super::cut::Part;
-use super::flat::near::Near;
+use super::substructured::near::Near;
 use crate::linalg::Isa;
-use crate::linalg::kernels::wide;
-use crate::linalg::posted::Posted;
-use crate::solver::forming::Formed;
-use crate::solver::ipm::Chunk;
+use crate::linalg::kernels::with_avx2;
+use crate::linalg::outbox::Outbox;
+use crate::solver::delassus_diagonal::Formed;
+use crate::solver::interior_point::Chunk;
 use crate::solver::linear::Scratch;
 use crate::solver::mixed::{InterfaceRows, MixedSystem};
 use crate::solver::residual::Sums;
 use crate::solver::system::Pass;
-use crate::solver::{Label, RowProblem, balance, forming};
+use crate::solver::{Label, RowProblem, delassus_diagonal, momentum_residual};
 
 /// What one partition holds, on cache lines of its own. Whoever works on it writes to its numbers; what the interface and the whole need to
 /// know is posted.
@@ -66,20 +66,20 @@ pub(super) struct Member {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Letters {
     /// The diagonal of A and b of its rows.
-    pub(super) a: Posted,
-    pub(super) b: Posted,
+    pub(super) a: Outbox,
+    pub(super) b: Outbox,
     /// J_Γ K⁻¹ J_Γᵀ, its term of S_Γ.
-    pub(super) schur: Posted,
+    pub(super) schur: Outbox,
     /// What the interface reads of it: see [`Member::reading`].
-    pub(super) reading: Posted,
+    pub(super) reading: Outbox,
     /// v, λ and w of an index set, and J_Γ v.
-    pub(super) v: Posted,
-    pub(super) lambda: Posted,
-    pub(super) w: Posted,
-    pub(super) between: Posted,
+    pub(super) v: Outbox,
+    pub(super) lambda: Outbox,
+    pub(super) w: Outbox,
+    pub(super) between: Outbox,
     /// λ and J v of its rows in focus.
-    pub(super) near_lambda: Posted,
-    pub(super) near_jv: Posted,
+    pub(super) near_lambda: Outbox,
+    pub(super) near_jv: Outbox,
 }
 
 impl Member {
@@ -106,14 +106,14 @@ impl Member {
         for ((inverse, q), &body) in
             self.inverse.iter_mut().zip(self.q.chunks_exact_mut(6)).zip(&self.part.bodies)
         {
-            finite &= forming::invert(whole, body as usize, inverse, q);
+            finite &= delassus_diagonal::invert(whole, body as usize, inverse, q);
         }
         for buffer in [&mut self.a, &mut self.b] {
             buffer.resize(self.part.rows.len(), 0.0);
         }
         let (problem, free) = (&self.problem, (&self.inverse[..], &self.q[..]));
         let rows = (&mut self.a[..], &mut self.b[..]);
-        let finite = finite & forming::form_rows(isa, problem, &problem.blocks, free, rows);
+        let finite = finite & delassus_diagonal::form_rows(isa, problem, &problem.blocks, free, rows);
         self.formed = Some(Formed::of(finite, &problem.compliance, &self.a, &self.b));
         self.posted.a.post(&self.a);
         self.posted.b.post(&self.b);
@@ -264,9 +264,9 @@ impl Member {
             self.shared_size.extend_from_slice(&size[6 * k..6 * k + 6]);
         }
         self.seam.add_size(&self.seam_lambda, size);
-        self.imbalance = balance::worst(&self.r_v, size) / balance::BALANCED;
+        self.imbalance = momentum_residual::worst(&self.r_v, size) / momentum_residual::BALANCED;
         self.read_slack(shifted);
-        self.worst = balance::largest(&self.r_lambda, &self.labels) / enough;
+        self.worst = momentum_residual::largest(&self.r_lambda, &self.labels) / enough;
         self.posted.between.post(&self.scratch);
         self.posted.v.post(&self.v);
         self.posted.lambda.post(&self.lambda);
@@ -298,7 +298,7 @@ impl Member {
         self.w.resize(self.lambda.len(), 0.0);
         self.problem.slack(&self.v, &self.lambda, &mut self.w);
         let shift = shifted.then_some(&self.diagonal[..]);
-        balance::missing(&self.w, shift, &self.lambda, &mut self.r_lambda);
+        momentum_residual::missing(&self.w, shift, &self.lambda, &mut self.r_lambda);
         self.seam.velocity(&self.v, &mut self.scratch);
     }
 
@@ -334,7 +334,7 @@ impl Member {
         }
         self.mixed.expand(&self.problem, &self.r_lambda, &self.seam_step, &mut self.dv, &mut self.dlambda);
         let Self { v, dv, lambda, dlambda, labels, .. } = self;
-        wide(
+        with_avx2(
             #[inline(always)]
             || {
                 v.iter_mut().zip(&*dv).for_each(|(v, d)| *v += d);

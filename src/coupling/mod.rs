@@ -1,8 +1,8 @@
 //! How partitions meet: exactly, through their responses at the interface (000 §4–5).
 //!
-//! [`cut`] says which rows and bodies a partition has and what lies between partitions. [`flat`] makes of the
+//! [`cut`] says which rows and bodies a partition has and what lies between partitions. [`substructured`] makes of the
 //! partitions one linear system for the solvers that decide all rows together; it is what `auto` and
-//! `schur-ipm` use. [`schur`] is the paper's loop over partitions of any kind, [`nested`] runs it on a problem of rigid
+//! `schur-ipm` use. [`schur`] is the paper's loop over partitions of any kind, [`coupling_loop`] runs it on a problem of rigid
 //! bodies, [`fbic`] is its baseline. [`cost`] decides whether cutting pays. Threads are not known here: whoever
 //! calls brings an [`executor::Executor`].
 
@@ -11,17 +11,17 @@
 // Loops over several arrays by one row number read like the equations they come from.
 #![allow(clippy::needless_range_loop)]
 
+mod copy_map;
 pub mod cost;
+pub mod coupling_loop;
 pub mod cut;
 pub mod executor;
 pub mod fbic;
-pub mod flat;
 pub mod interface;
 mod member;
-pub mod nested;
-mod runs;
 pub mod schur;
 mod separator;
+pub mod substructured;
 
 use crate::graph::BodyGraph;
 use crate::solver::condensed::{Marks, Outline};

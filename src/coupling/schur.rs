@@ -30,13 +30,13 @@ const MAX_REFINEMENTS: u32 = 4;
 
 /// A partition and its last answers.
 #[derive(Clone, Debug, Default)]
-pub struct Seat<P> {
+pub struct CoupledPartition<P> {
     /// Who sits here.
     pub partition: P,
     motion: Vec<f64>,
     response: Vec<f64>,
     impulse: Vec<f64>,
-    stale: bool,
+    needs_solve: bool,
     changed: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct CouplingSettings {
 #[derive(Clone, Debug)]
 pub struct Coupling<P> {
     /// Partitions, in order.
-    pub seats: Vec<Seat<P>>,
+    pub partitions: Vec<CoupledPartition<P>>,
     /// Interface impulses and index set.
     pub interface: Solution,
     problem: InterfaceProblem,
@@ -80,7 +80,7 @@ pub struct Coupling<P> {
 impl<P> Default for Coupling<P> {
     fn default() -> Self {
         Coupling {
-            seats: Vec::new(),
+            partitions: Vec::new(),
             interface: Solution::default(),
             problem: InterfaceProblem::default(),
             compliance: Vec::new(),
@@ -101,7 +101,10 @@ impl<P> Default for Coupling<P> {
 impl<P: Partition + Send> Coupling<P> {
     /// A table with these partitions.
     pub fn new(partitions: impl IntoIterator<Item = P>) -> Self {
-        Coupling { seats: partitions.into_iter().map(Seat::new).collect(), ..Coupling::default() }
+        Coupling {
+            partitions: partitions.into_iter().map(CoupledPartition::new).collect(),
+            ..Coupling::default()
+        }
     }
 
     /// Arithmetic of the interface's factor.
@@ -125,7 +128,7 @@ impl<P: Partition + Send> Coupling<P> {
         index_sets::legalise(&mut self.interface.labels, &self.problem.lo, &self.problem.hi);
         self.interface.lambda.clear();
         self.interface.lambda.resize(m, 0.0);
-        self.seats.iter_mut().for_each(|seat| seat.stale = true);
+        self.partitions.iter_mut().for_each(|seat| seat.needs_solve = true);
         self.seen.clear();
         self.singles = 0;
         (self.iterations, self.settled, self.cycles) = (0, false, 0);
@@ -134,9 +137,9 @@ impl<P: Partition + Send> Coupling<P> {
 
     /// Asks the partitions that changed, and adds up S and z in the order of the table.
     pub fn form(&mut self, executor: &impl Executor) {
-        executor.for_each(&mut self.seats, |_, seat| {
+        executor.for_each(&mut self.partitions, |_, seat| {
             let m = seat.partition.handles().len();
-            if std::mem::take(&mut seat.stale) {
+            if std::mem::take(&mut seat.needs_solve) {
                 seat.motion.resize(m, 0.0);
                 seat.response.clear();
                 seat.response.resize(m * m, 0.0);
@@ -150,7 +153,7 @@ impl<P: Partition + Send> Coupling<P> {
             self.problem.S[i * m + i] = self.compliance[i];
             self.problem.z[i] = self.d[i];
         }
-        for seat in &self.seats {
+        for seat in &self.partitions {
             let handles = seat.partition.handles();
             for (i, &row) in handles.iter().enumerate() {
                 self.problem.z[row as usize] += seat.motion[i];
@@ -185,7 +188,7 @@ impl<P: Partition + Send> Coupling<P> {
     /// Every partition finishes its step under the interface impulses.
     pub fn solve_partitions(&mut self, executor: &impl Executor) {
         let lambda = &self.interface.lambda;
-        executor.for_each(&mut self.seats, |_, seat| {
+        executor.for_each(&mut self.partitions, |_, seat| {
             seat.take(lambda);
             seat.changed = seat.partition.finish(&seat.impulse);
         });
@@ -194,22 +197,22 @@ impl<P: Partition + Send> Coupling<P> {
     /// Looks at the index sets; true when the loop is done.
     pub fn settle(&mut self, settings: &CouplingSettings) -> bool {
         self.iterations += 1;
-        self.settled = !self.seats.iter().any(|s| s.changed);
+        self.settled = !self.partitions.iter().any(|s| s.changed);
         if self.settled || self.iterations >= settings.max_iterations {
             return true;
         }
         if !settings.as_published {
             self.break_cycles();
         }
-        for seat in &mut self.seats {
-            seat.stale = seat.changed;
+        for seat in &mut self.partitions {
+            seat.needs_solve = seat.changed;
         }
         false
     }
 
     /// When the loop has been here before, one partition a pass changes and the others wait.
     fn break_cycles(&mut self) {
-        let checksum = self.seats.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, s| {
+        let checksum = self.partitions.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, s| {
             (h ^ s.partition.checksum()).wrapping_mul(0x0000_0100_0000_01b3)
         });
         if self.singles == 0 && self.seen.contains(&checksum) {
@@ -219,10 +222,10 @@ impl<P: Partition + Send> Coupling<P> {
         self.seen.push(checksum);
         if self.singles > 0 {
             self.singles -= 1;
-            let chosen = (0..self.seats.len())
-                .map(|k| (k + self.iterations as usize) % self.seats.len())
-                .find(|&k| self.seats[k].changed);
-            for (k, seat) in self.seats.iter_mut().enumerate() {
+            let chosen = (0..self.partitions.len())
+                .map(|k| (k + self.iterations as usize) % self.partitions.len())
+                .find(|&k| self.partitions[k].changed);
+            for (k, seat) in self.partitions.iter_mut().enumerate() {
                 if seat.changed && Some(k) != chosen {
                     seat.partition.revert();
                     seat.changed = false;
@@ -234,15 +237,15 @@ impl<P: Partition + Send> Coupling<P> {
     /// One linear pass with all index sets as they are: impulses and velocities that belong together on both sides
     /// of the interface. They may leave their bounds where the index sets were not final.
     pub fn agree(&mut self, executor: &impl Executor) {
-        for seat in &mut self.seats {
-            seat.stale = true;
+        for seat in &mut self.partitions {
+            seat.needs_solve = true;
         }
         self.form(executor);
         let m = self.d.len();
         let (mut lambda, mut w) = (vec![0.0; m], vec![0.0; m]);
         self.problem.evaluate(&self.interface.labels, &mut lambda, &mut w);
         self.interface.lambda.clone_from(&lambda);
-        executor.for_each(&mut self.seats, |_, seat| {
+        executor.for_each(&mut self.partitions, |_, seat| {
             seat.take(&lambda);
             seat.partition.finish_linear(&seat.impulse);
         });
@@ -275,7 +278,7 @@ impl<P: Partition + Send> Coupling<P> {
             for (lambda, step) in self.interface.lambda.iter_mut().zip(&w) {
                 *lambda -= step;
             }
-            executor.for_each(&mut self.seats, |_, seat| {
+            executor.for_each(&mut self.partitions, |_, seat| {
                 seat.take(&w);
                 seat.impulse.iter_mut().for_each(|step| *step = -*step);
                 seat.partition.end_refinement(&seat.impulse);
@@ -285,20 +288,20 @@ impl<P: Partition + Send> Coupling<P> {
 
     /// w_Γ as the partitions move now; false if one of them does not refine.
     fn slack(&mut self, executor: &impl Executor, w: &mut [f64]) -> bool {
-        executor.for_each(&mut self.seats, |_, seat| {
+        executor.for_each(&mut self.partitions, |_, seat| {
             seat.motion.resize(seat.partition.handles().len(), 0.0);
             seat.changed = seat.partition.begin_refinement(&mut seat.motion);
-            seat.stale = true;
+            seat.needs_solve = true;
         });
         for i in 0..w.len() {
             w[i] = self.d[i] + self.compliance[i] * self.interface.lambda[i];
         }
-        for seat in &self.seats {
+        for seat in &self.partitions {
             for (&row, v) in seat.partition.handles().iter().zip(&seat.motion) {
                 w[row as usize] += v;
             }
         }
-        self.seats.iter().all(|seat| seat.changed)
+        self.partitions.iter().all(|seat| seat.changed)
     }
 
     /// The whole loop, for callers without a pipeline.
@@ -314,15 +317,15 @@ impl<P: Partition + Send> Coupling<P> {
     }
 }
 
-impl<P: Partition> Seat<P> {
+impl<P: Partition> CoupledPartition<P> {
     /// A partition at the table.
     pub fn new(partition: P) -> Self {
-        Seat {
+        CoupledPartition {
             partition,
             motion: Vec::new(),
             response: Vec::new(),
             impulse: Vec::new(),
-            stale: true,
+            needs_solve: true,
             changed: false,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Solid bodies that do not overlap keep the balls inside of them apart. Where the balls of more than [`MOST`] others overlap a
 //! body's own, bodies were put into each other, n of them with n²/2 pairs. Of these pairs as many are listed as help to part the
-//! bodies: members are sorted along a curve that fills space, and each is paired with the [`WINDOW`] that follow. That takes
+//! bodies: members are sorted along a curve that fills space, and each is paired with the `WINDOW` that follow. That takes
 //! n log n time and n memory, depends on where the members are and on nothing else, and gives a graph that is nearly a chain, which
 //! the solver factors in linear time. As the members part, the curve changes, and all get their turn.
 

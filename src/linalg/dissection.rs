@@ -1,4 +1,4 @@
-//! Nested dissection of a block graph: small separators last, minimum degree in the parts between them.
+//! CouplingLoop dissection of a block graph: small separators last, minimum degree in the parts between them.
 //!
 //! Minimum degree does the least arithmetic on chains, towers and small nets, but it makes path-shaped trees of them (nothing to
 //! share between threads, and every change touches half the tree), and on large nets it falls behind: ten times the bodies are

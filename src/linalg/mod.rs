@@ -16,25 +16,10 @@ pub mod executor;
 pub mod graph;
 pub mod incomplete;
 pub mod kernels;
-#[cfg(target_arch = "x86_64")]
-mod kernels_avx2;
-mod kernels_fronts;
-mod kernels_lanes;
-mod kernels_large;
-mod kernels_memory;
-mod kernels_mobility;
-mod kernels_passing;
-mod kernels_rows;
-mod kernels_sides;
-mod kernels_substitute;
-mod kernels_tiles;
-mod kernels_tree;
-#[cfg(target_arch = "x86_64")]
-mod kernels_wide;
 pub mod multifrontal;
 pub mod ordering;
+pub mod outbox;
 pub mod packed;
-pub mod posted;
 mod separator;
 pub mod sparse_cholesky;
 pub mod symbolic;

@@ -6,7 +6,7 @@
 use super::Partition;
 use crate::linalg::Symbolic;
 use crate::solver::index_sets;
-use crate::solver::ipm::Chunk;
+use crate::solver::interior_point::Chunk;
 use crate::solver::linear::{LinearSystem, Near};
 use crate::solver::mixed::{InterfaceRows, MixedOptions, MixedSystem};
 use crate::solver::row_solver::Solver;

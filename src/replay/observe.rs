@@ -10,7 +10,7 @@ use crate::Physics;
 use crate::components::{Name, Position};
 use crate::scene::Scene;
 use crate::solver::RowKind;
-use crate::work::{ConstraintBlock, Rows, Work};
+use crate::state::{ConstraintBlock, Rows, Work};
 use glam::{DMat3, DVec3, Vec3};
 use hecs::{Entity, World};
 

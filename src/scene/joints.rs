@@ -2,8 +2,8 @@
 
 use super::plan::{Anchor, JointKind, JointPlan, Limit, Motor as MotorPlan};
 use crate::components::{Breakable, JointCollision, JointForce, Name};
-use crate::constraint::axis::AXIS_KEYS;
-use crate::constraint::frame::{Coordinate, Placed, rotation_with_xy};
+use crate::constraint::joints::axis::AXIS_KEYS;
+use crate::constraint::joints::frame::{Coordinate, Placed, rotation_with_xy};
 use crate::constraint::*;
 use glam::DVec3;
 use hecs::{DynamicBundle, Entity, World};

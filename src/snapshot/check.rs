@@ -2,7 +2,7 @@
 //! it is. The second also holds for bytes whose checksum somebody else made fit.
 
 use super::bodies::State as BodyComponents;
-use super::{HEAD, Keeper, SnapshotError, State, constraints};
+use super::{HEAD, SnapshotError, State, StateCodec, constraints};
 use crate::components::RigidBody;
 use hecs::{Entity, World};
 
@@ -41,11 +41,11 @@ fn distinct<T: Ord>(items: impl Iterator<Item = T>) -> bool {
 
 impl State {
     /// Can it be put into this world, and does it say only what a snapshot can say?
-    pub(super) fn check(&self, world: &World, keepers: &[Keeper]) -> Result<(), SnapshotError> {
+    pub(super) fn check(&self, world: &World, codecs: &[StateCodec]) -> Result<(), SnapshotError> {
         self.check_clock()?;
         self.check_bodies(world)?;
         self.check_constraints(world)?;
-        constraints::check(&self.own, world, keepers)?;
+        constraints::check(&self.own, world, codecs)?;
         let names = self.contacts.iter().map(|c| c.name());
         ensure(names.is_sorted_by(|a, b| a < b), "it has a contact twice")?;
         self.contacts.iter().try_for_each(|contact| ensure(contact.is_sound(), "a contact is none"))?;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 type States = Vec<(Entity, Vec<f64>)>;
 
 /// Saves and loads the state of constraints of one type.
-pub struct Keeper {
+pub struct StateCodec {
     /// The type's full name.
     name: &'static str,
     list: fn(&World, &mut Vec<Entity>),
@@ -18,10 +18,15 @@ pub struct Keeper {
     load: fn(&mut World, Entity, &[f64]),
 }
 
-impl Keeper {
+impl StateCodec {
     /// That of a type.
-    pub fn of<T: Constraint<N>, const N: usize>() -> Keeper {
-        Keeper { name: std::any::type_name::<T>(), list: list::<T>, save: save::<T, N>, load: load::<T, N> }
+    pub fn of<T: Constraint<N>, const N: usize>() -> StateCodec {
+        StateCodec {
+            name: std::any::type_name::<T>(),
+            list: list::<T>,
+            save: save::<T, N>,
+            load: load::<T, N>,
+        }
     }
 }
 
@@ -36,12 +41,12 @@ pub(super) struct SavedConstraint {
 const NEW: u64 = u64::MAX;
 
 /// Writes numbers and impulses of all constraints, by number; those that no step has seen follow by entity.
-pub(super) fn write_impulses(world: &World, keepers: &[Keeper], out: &mut Writer) {
+pub(super) fn write_impulses(world: &World, codecs: &[StateCodec], out: &mut Writer) {
     let mut query = world.query::<(Entity, &ConstraintIndex, &RowImpulses)>();
     let mut all: Vec<(u64, Entity, &[RowImpulse])> =
         query.iter().map(|(e, i, r)| (i.0, e, &r.0[..])).collect();
     let mut new = Vec::new();
-    keepers.iter().for_each(|keeper| (keeper.list)(world, &mut new));
+    codecs.iter().for_each(|keeper| (keeper.list)(world, &mut new));
     all.extend(new.into_iter().map(|entity| (NEW, entity, &[][..])));
     all.sort_unstable_by_key(|&(index, entity, _)| (index, entity.to_bits()));
     // An entity may carry constraints of several types.
@@ -78,9 +83,9 @@ pub(super) fn apply_impulses(saved: &SavedConstraint, world: &mut World) {
 
 /// Is every state one that a constraint of its type keeps? What is gone, or of a type that this engine does not know, is not
 /// looked at; it will be left alone.
-pub(super) fn check(saved: &Saved, world: &World, keepers: &[Keeper]) -> Result<(), SnapshotError> {
+pub(super) fn check(saved: &Saved, world: &World, codecs: &[StateCodec]) -> Result<(), SnapshotError> {
     let mut now = Vec::new();
-    for keeper in keepers {
+    for keeper in codecs {
         let of_type = || saved.states.iter().filter(|s| s.name == keeper.name);
         if of_type().next().is_none() {
             continue;
@@ -137,9 +142,9 @@ pub(super) struct Saved {
 }
 
 /// Writes states, sorted by type and entity, and breaks.
-pub(super) fn write(world: &World, keepers: &[Keeper], out: &mut Writer) {
+pub(super) fn write(world: &World, codecs: &[StateCodec], out: &mut Writer) {
     let mut all = Vec::new();
-    for keeper in keepers {
+    for keeper in codecs {
         let mut states = Vec::new();
         (keeper.save)(world, &mut states);
         states.sort_unstable_by_key(|(entity, _)| entity.to_bits());
@@ -184,11 +189,11 @@ pub(super) fn read(input: &mut Reader<'_>) -> Result<Saved, SnapshotError> {
 pub(super) fn apply(
     saved: &Saved,
     world: &mut World,
-    keepers: &[Keeper],
+    codecs: &[StateCodec],
     constraints: impl Iterator<Item = Entity>,
 ) {
     for state in &saved.states {
-        if let Some(keeper) = keepers.iter().find(|k| k.name == state.name) {
+        if let Some(keeper) = codecs.iter().find(|k| k.name == state.name) {
             (keeper.load)(world, state.entity, &state.values);
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             out.f64(point.approach);
             out.f64(point.load);
             out.f64(point.seen);
-            out.f64(point.calm);
+            out.f64(point.resting_fraction);
             let flags = turns_number(point.turns) | rides_number(point.rides) << 2;
             out.u32(flags | u32::from(point.carried) << 4);
             for v in [point.normal, point.normal_a, point.normal_b, point.tangent] {
@@ -137,7 +137,7 @@ fn rides_number(rides: Rides) -> u32 {
 fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
     let (key, age, separation) = (input.u32()?, input.u32()?, input.sound()?);
     let (approach, load) = (input.sound()?, input.sound()?);
-    let (seen, calm, flags) = (input.sound()?, input.sound()?, input.u32()?);
+    let (seen, resting_fraction, flags) = (input.sound()?, input.sound()?, input.u32()?);
     if flags > 0b11111 || flags & 3 == 3 || flags >> 2 & 3 == 3 {
         return Err(SnapshotError::Malformed("it has a point in a state that cannot be"));
     }
@@ -165,8 +165,8 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         rides,
         approach,
         load,
-        calm,
-        struck: 0.0,
+        resting_fraction,
+        impacting: 0.0,
         age,
     })
 }

@@ -5,13 +5,13 @@
 //! arrives. So: try the warm index set, go on as long as the violators fall, and remember whether
 //! that worked.
 
+use super::baselines::bpp_pcg::{InnerSettings, PcgSystem, PcgSystemMemory};
+use super::baselines::pgcg::{self, PgcgMemory, PgcgSettings};
+use super::baselines::pgs::{self, PgsMemory, PgsSettings};
+use super::baselines::pgs_sm::{self, PgsSmSettings};
+use super::baselines::softening::Softening;
 use super::bpp::{self, Best, PivotMemory, PivotSettings};
-use super::bpp_pcg::{InnerSettings, PcgSystem, PcgSystemMemory};
-use super::ipm::{self, IpmMemory, IpmSettings, Pause};
-use super::pgcg::{self, PgcgMemory, PgcgSettings};
-use super::pgs::{self, PgsMemory, PgsSettings};
-use super::pgs_sm::{self, PgsSmSettings};
-use super::softening::Softening;
+use super::interior_point::{self, IpmMemory, IpmSettings, Pause};
 use super::system::PivotSystem;
 use super::{Label, Method, Solution, SolveStats};
 use sprs::CsMat;
@@ -78,7 +78,7 @@ pub struct Engine {
     pcg: PcgSystemMemory,
     pgcg: PgcgMemory,
     /// An interior point that came back with a rough answer.
-    paused: Option<ipm::Run>,
+    paused: Option<interior_point::Run>,
     /// Did pivoting fail at the last attempt? Then it gets one look only.
     pub(super) pivoting_failed: bool,
 }
@@ -293,7 +293,7 @@ impl Engine {
         stats: &mut SolveStats,
     ) {
         let quick = quick(settings, rough);
-        let run = ipm::Run::new(system, &quick, &mut self.ipm);
+        let run = interior_point::Run::new(system, &quick, &mut self.ipm);
         self.proceed(run, system, settings, &quick, stats);
         if self.paused.is_none() {
             self.insist(system, settings, stats);
@@ -321,7 +321,7 @@ impl Engine {
             if self.best.residual <= enough {
                 return;
             }
-            let run = ipm::Run::new(system, &slower, &mut self.ipm);
+            let run = interior_point::Run::new(system, &slower, &mut self.ipm);
             self.proceed(run, system, settings, &slower, stats);
         }
         if self.best.residual > enough {
@@ -331,7 +331,7 @@ impl Engine {
 
     fn proceed<S: PivotSystem>(
         &mut self,
-        mut run: ipm::Run,
+        mut run: interior_point::Run,
         system: &mut S,
         settings: &Settings,
         ipm_settings: &IpmSettings,

@@ -6,9 +6,9 @@
 //! pivoting may wander for ever, and then says so.
 
 use super::Label;
+use super::baselines::softening::{Softening, SofteningMemory};
 use super::index_sets::{self, Tolerance};
 use super::residual;
-use super::softening::{Softening, SofteningMemory};
 use super::system::PivotSystem;
 
 /// Relative natural residual of a point that is far from any solution: eight orders above what runs aim for.

@@ -14,12 +14,12 @@
 //! the whole problem confirms them.
 
 use super::auto::{Engine, Settings};
-use super::ipm::Chunk;
+use super::interior_point::Chunk;
 use super::linear::{LinearSystem, Near};
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats};
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 
 /// Rows below which there is nothing to save.
 const WORTHWHILE: usize = 200;
@@ -87,7 +87,7 @@ impl Marks {
     fn find(&mut self, problem: &RowProblem) -> usize {
         let Self { rows, mask, touched } = self;
         mask.resize(problem.rows(), false);
-        wide(
+        with_avx2(
             #[inline(always)]
             || {
                 let bounds = problem.lo.iter().zip(&problem.hi);
@@ -241,7 +241,7 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
         let Condensed { whole, memory } = &mut system;
         whole.linear.focus_on(whole.problem, &memory.marks.mask, (labels, floor));
         if whole.formed.is_none() {
-            whole.linear.tell_formed_near((&mut memory.diagonal, &mut memory.b));
+            whole.linear.report_formed_near((&mut memory.diagonal, &mut memory.b));
         }
         system
     }

@@ -5,7 +5,7 @@
 
 use super::Label;
 use super::system::PivotSystem;
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 
 /// Tolerances of the sign tests, scaled to the problem at hand.
 ///
@@ -46,7 +46,7 @@ pub fn legalise(labels: &mut Vec<Label>, lo: &[f64], hi: &[f64]) {
         labels.clear();
         labels.resize(lo.len(), Label::Free);
     }
-    wide(
+    with_avx2(
         #[inline(always)]
         || {
             // No branches: most rows have no bounds, some have, and nobody guesses which.
@@ -62,7 +62,7 @@ pub fn legalise(labels: &mut Vec<Label>, lo: &[f64], hi: &[f64]) {
 
 /// λ of tight rows at their bounds, zero on free ones.
 pub fn begin(labels: &[Label], lo: &[f64], hi: &[f64], lambda: &mut [f64]) {
-    wide(
+    with_avx2(
         #[inline(always)]
         || {
             for ((lambda, label), (&lo, &hi)) in lambda.iter_mut().zip(labels).zip(lo.iter().zip(hi)) {
@@ -139,7 +139,7 @@ pub fn checksum(labels: &[Label]) -> u64 {
 
 /// λ clamped into its bounds.
 pub fn project(lambda: &mut [f64], lo: &[f64], hi: &[f64]) {
-    wide(
+    with_avx2(
         #[inline(always)]
         || {
             for (l, (&lo, &hi)) in lambda.iter_mut().zip(lo.iter().zip(hi)) {

@@ -9,10 +9,10 @@
 //! [`MixedSystem`] answers with one factorization of the whole problem, substructuring (in `coupling`) with one per
 //! partition and one of the interface. The solvers above cannot tell them apart.
 
-use super::balance;
-use super::forming::Formed;
-use super::ipm::Chunk;
+use super::delassus_diagonal::Formed;
+use super::interior_point::Chunk;
 use super::mixed::{MixedOptions, MixedSystem};
+use super::momentum_residual;
 use super::residual::Sums;
 use super::system::Pass;
 use super::{Label, RowProblem};
@@ -92,9 +92,9 @@ pub trait LinearSystem {
         None
     }
     /// The diagonal of A and b as [`form`](Self::form) found them.
-    fn tell_formed(&self, _problem: &RowProblem, _rows: (&mut [f64], &mut [f64])) {}
+    fn report_formed(&self, _problem: &RowProblem, _rows: (&mut [f64], &mut [f64])) {}
     /// The same of the rows in focus.
-    fn tell_formed_near(&self, _rows: (&mut [f64], &mut [f64])) {}
+    fn report_formed_near(&self, _rows: (&mut [f64], &mut [f64])) {}
     /// Factors for an index set, with D ≥ 0 added to the compliance.
     fn factor(&mut self, problem: &RowProblem, labels: &[Label], diagonal: Option<&[f64]>);
     /// Solves with the last factor. Of tight rows r_λ is not read and λ is left as it is.
@@ -180,9 +180,9 @@ pub trait LinearSystem {
     ) -> (f64, f64) {
         let (v, lambda) = (&*point.v, &*point.lambda);
         let Scratch { r_v, r_lambda, size, .. } = scratch;
-        balance::form(problem, v, lambda, r_v, size);
-        let slack = balance::slack(problem, index_set, (v, lambda), point.w, r_lambda);
-        (balance::worst(r_v, size), slack)
+        momentum_residual::form(problem, v, lambda, r_v, size);
+        let slack = momentum_residual::slack(problem, index_set, (v, lambda), point.w, r_lambda);
+        (momentum_residual::worst(r_v, size), slack)
     }
     /// The point of an index set with D = `shift`: λ of tight rows in, v, λ and w out, refined until the slack of free rows is
     /// below `enough`. Returns the relative imbalance of M v = p + Jᵀ λ where it is known.
@@ -210,10 +210,10 @@ pub trait LinearSystem {
         enough: f64,
         scratch: &mut Scratch,
     ) -> Option<f64> {
-        let mut progress = balance::Progress::default();
-        for _ in 0..=balance::MAX_REFINEMENTS {
+        let mut progress = momentum_residual::Progress::default();
+        for _ in 0..=momentum_residual::MAX_REFINEMENTS {
             let (imbalance, slack) = self.measure(problem, (labels, shift), &mut point, scratch);
-            if progress.is_over(imbalance / balance::BALANCED, slack / enough) {
+            if progress.is_over(imbalance / momentum_residual::BALANCED, slack / enough) {
                 return Some(imbalance);
             }
             if slack <= enough {
@@ -256,7 +256,10 @@ pub trait LinearSystem {
             self.evaluate(problem, labels, None, point, enough, scratch)
         };
         let sums = Sums::of(lambda, w, (&problem.lo, &problem.hi), diagonal);
-        Confirmed { balanced: imbalance.is_some_and(|imbalance| imbalance <= balance::BALANCED), sums }
+        Confirmed {
+            balanced: imbalance.is_some_and(|imbalance| imbalance <= momentum_residual::BALANCED),
+            sums,
+        }
     }
     /// One pivot: r_v = p + J_Tᵀ λ_T with λ of tight rows as given, r_λ = −d.
     fn solve_pivot(&mut self, problem: &RowProblem, v: &mut [f64], lambda: &mut [f64], refinements: u32);

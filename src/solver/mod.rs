@@ -16,30 +16,25 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod auto;
-pub mod balance;
+pub mod baselines;
 pub mod bpp;
-pub mod bpp_pcg;
 pub mod condensed;
+pub mod delassus_diagonal;
 pub mod files;
-pub mod forming;
 #[doc(hidden)]
 pub mod generate;
 pub mod index_sets;
-pub mod ipm;
+pub mod interior_point;
 pub mod linear;
 pub mod matrix_solver;
 pub mod matrix_system;
 pub mod mixed;
-pub mod pcg;
-pub mod pgcg;
-pub mod pgs;
-pub mod pgs_sm;
+pub mod momentum_residual;
 pub mod problem;
 pub mod redundancy;
 pub mod residual;
 pub mod row_solver;
 pub mod row_system;
-pub mod softening;
 pub mod system;
 
 pub use auto::Settings;

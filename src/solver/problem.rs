@@ -12,7 +12,7 @@
 //! ([`MatrixProblem`]): A, b, lo, hi. [`RowProblem::to_matrix`] goes from the first to the second.
 
 use super::mixed::CoupledInertia;
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 use sprs::{CsMat, TriMat};
 
 /// What a row stands for; reports, friction rules and dumps tell rows apart by it.
@@ -158,7 +158,7 @@ impl RowProblem {
 
     /// w = J v + C λ + d of some blocks, into `w`, which begins with row `first`.
     pub fn slack_in(&self, blocks: &[RowBlock], first: usize, v: &[f64], lambda: &[f64], w: &mut [f64]) {
-        wide(
+        with_avx2(
             #[inline(always)]
             || self.slack_plainly(blocks, first, v, lambda, w),
         );
@@ -206,7 +206,7 @@ impl RowProblem {
 
     /// q += Jᵀ λ of some blocks.
     pub fn add_impulse(&self, blocks: &[RowBlock], lambda: &[f64], q: &mut [f64]) {
-        wide(
+        with_avx2(
             #[inline(always)]
             || self.add_impulse_plainly(blocks, lambda, q),
         );

@@ -7,7 +7,7 @@
 
 use super::SolveStats;
 use super::system::PivotSystem;
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 
 /// Partial sums of a long sum. One sum alone waits for every addition; the number is the same on every machine, and so are the bits.
 const LANES: usize = 8;
@@ -34,7 +34,7 @@ fn most(a: f64, b: f64) -> f64 {
 
 /// ‖r‖₂ of 000 eq. (29). Infinite when anything is not a number, so that it never compares as small.
 pub fn natural(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
-    let sum = wide(
+    let sum = with_avx2(
         #[inline(always)]
         || {
             sum_of_rows([lambda, w, lo, hi], |[lambda, w, lo, hi]| {
@@ -48,7 +48,7 @@ pub fn natural(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> f64 {
 
 /// [`natural`], and whether every λ lies within its bounds.
 pub fn natural_within(lambda: &[f64], w: &[f64], lo: &[f64], hi: &[f64]) -> (f64, bool) {
-    let inside = wide(
+    let inside = with_avx2(
         #[inline(always)]
         || are_inside(lambda, lo, hi),
     );
@@ -108,7 +108,7 @@ pub fn scale(b: &[f64]) -> f64 {
 
 /// ‖b‖₂².
 pub fn square(b: &[f64]) -> f64 {
-    wide(
+    with_avx2(
         #[inline(always)]
         || sum_of_rows([b, b], |[x, _]| x * x),
     )
@@ -150,7 +150,7 @@ impl Sums {
             r * r
         };
         let energy = |[lambda, w, lo, hi, a]: [f64; 5]| energy_row(lambda, w, lo, hi, a);
-        wide(
+        with_avx2(
             #[inline(always)]
             || Sums {
                 natural: sum_of_rows([lambda, w, lo, hi], natural),

@@ -8,7 +8,7 @@ use super::problem::{Coupling, RowKind, RowProblem};
 use super::row_system::{Decision, Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 
 /// Solves row problems by one method and keeps its memory from step to step.
 ///
@@ -233,7 +233,7 @@ fn is_well_formed(p: &RowProblem) -> bool {
 
 /// Is there something between them, infinity at most?
 fn are_bounds(lo: &[f64], hi: &[f64]) -> bool {
-    wide(
+    with_avx2(
         #[inline(always)]
         || {
             // No number is neither below nor above another.
@@ -245,7 +245,7 @@ fn are_bounds(lo: &[f64], hi: &[f64]) -> bool {
 
 /// Are all of them numbers? Nobody stops at the first that is not: without an end to look for, many are looked at in one instruction.
 pub(super) fn are_finite(x: &[f64]) -> bool {
-    wide(
+    with_avx2(
         #[inline(always)]
         || x.iter().fold(true, |so_far, x| so_far & x.is_finite()),
     )

@@ -3,18 +3,18 @@
 //! Products with A = J M⁻¹ Jᵀ + C go through the bodies. (A + D)_FF x = r is the mixed system with no
 //! momentum and r on the rows, because v = M⁻¹ Jᵀ x then gives J v + (C + D) x = r.
 
-mod ending;
+mod finalize;
 
-pub use ending::Belonging;
+pub use finalize::Belonging;
 
 use super::auto::Settings;
-use super::balance;
 use super::condensed::{self, Whole};
-use super::forming::{self, Formed};
-use super::ipm::Chunk;
+use super::delassus_diagonal::{self, Formed};
+use super::interior_point::Chunk;
 use super::linear::{LinearSystem, Point, Scratch};
 use super::matrix_system::gauss_seidel;
 use super::mixed::{CoupledInertia, MixedOptions, MixedSystem};
+use super::momentum_residual;
 use super::problem::{RowKind, RowProblem};
 use super::system::{Pass, PivotSystem};
 use super::{Label, SolveStats, index_sets, residual};
@@ -167,11 +167,11 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     pub(super) fn complete(&mut self) {
         let Memory { mixed, diagonal, b, floor, complete, lacks, .. } = &mut *self.memory;
         if !std::mem::replace(complete, true) {
-            mixed.tell_formed(self.problem, (diagonal, b));
+            mixed.report_formed(self.problem, (diagonal, b));
         }
         if *lacks && floor.is_empty() {
             let rows = self.problem.compliance.iter().zip(diagonal.iter());
-            floor.extend(rows.map(|(&c, &a)| forming::missing_compliance(c, a)));
+            floor.extend(rows.map(|(&c, &a)| delassus_diagonal::missing_compliance(c, a)));
         }
     }
 
@@ -291,7 +291,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
             // A number of its own: neighbours among the stretches lie on one cache line.
             let mut all = true;
             for (i, (inverse, q)) in inverse.iter_mut().zip(q.chunks_exact_mut(6)).enumerate() {
-                all &= forming::invert(problem, k * share + i, inverse, q);
+                all &= delassus_diagonal::invert(problem, k * share + i, inverse, q);
             }
             *finite = all;
         });
@@ -302,14 +302,14 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     fn form_rows(&mut self) {
         let Memory { options, inverse, diagonal, b, q, finite, .. } = &mut *self.memory;
         let (problem, isa) = (self.problem, Isa::detect(options.kernels));
-        *finite &= forming::form_rows(isa, problem, &problem.blocks, (inverse, q), (diagonal, b));
+        *finite &= delassus_diagonal::form_rows(isa, problem, &problem.blocks, (inverse, q), (diagonal, b));
     }
 
     /// v and λ of an index set, refined.
     fn point_of(&mut self, labels: &[Label], shift: Option<&[f64]>, lambda: &mut [f64], w: &mut [f64]) {
         self.load();
         self.combine_shift(shift);
-        let enough = balance::REFINED * self.memory.scale;
+        let enough = momentum_residual::REFINED * self.memory.scale;
         let Memory {
             mixed,
             shift,
@@ -334,7 +334,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         last.extend_from_slice(lambda);
         last_w.clear();
         last_w.extend_from_slice(w);
-        *balanced = imbalance.map(|imbalance| imbalance <= balance::BALANCED);
+        *balanced = imbalance.map(|imbalance| imbalance <= momentum_residual::BALANCED);
     }
 
     /// M⁻¹ Jᵀ, laid out like J, once a step and only for sweeps where nothing couples nodes.

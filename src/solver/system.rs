@@ -5,7 +5,7 @@
 //! Symbols: A, b, lo, hi as in 000 eq. (8); F the free rows; D a positive diagonal added to A.
 
 use super::Label;
-use super::ipm::Chunk;
+use super::interior_point::Chunk;
 use super::problem::RowKind;
 use super::residual;
 

@@ -20,17 +20,19 @@ use crate::collision::{
     PairScratch,
 };
 use crate::components::{BodyKind, Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
-use crate::constraint::contact_rows::{ContactRules, calm_share, relative_velocity, slides, struck_share};
+use crate::constraint::contact_rows::{
+    ContactRules, impacting_fraction_of, relative_velocity, resting_fraction_of, slides,
+};
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Posed, Shape, collide};
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
+use crate::state::{Bodies, Island, Work};
 use crate::systems::contacts::{FirstPass, close_block, is_sound, open_block, push_point, rules};
 use crate::systems::drift::fly;
 use crate::systems::parallel::for_each;
 use crate::systems::refine::with_new_velocity;
 use crate::systems::{assemble, couple, graph, partition, refine, solve};
-use crate::work::{Bodies, Island, Work};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -51,7 +53,7 @@ pub fn look_ahead(step: &mut Step<'_>) {
         if !add_rows(step, f64::from(pass + 1)) {
             return;
         }
-        solve_again(step, first);
+        resolve_island(step, first);
     }
 }
 
@@ -318,9 +320,10 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
                 _ => FirstPass::Sticks,
             };
             push_point(rows, &mut point, surface, views, d, last, &rules, pass);
-            point.calm = calm_share(point.separation, -came, settings.gravity.length() * dt, dt);
+            point.resting_fraction =
+                resting_fraction_of(point.separation, -came, settings.gravity.length() * dt, dt);
             let gain = settings.gravity.length() * dt;
-            point.struck = struck_share(point.separation, -came, gain, 0.0, dt);
+            point.impacting = impacting_fraction_of(point.separation, -came, gain, 0.0, dt);
             contact.approach = contact.approach.max(came);
             if !overlaps {
                 rows.label[first..].fill(Label::Lower);
@@ -364,14 +367,14 @@ fn point_ahead(
 }
 
 /// Solves the islands that have blocks from `first` on; the others keep what they have.
-fn solve_again(step: &mut Step<'_>, first: usize) {
+fn resolve_island(step: &mut Step<'_>, first: usize) {
     let before = work_of(&step.work.islands);
     graph::find_islands(step);
     for island in &mut step.work.islands {
-        island.stale = island.blocks.last().is_some_and(|b| *b as usize >= first);
+        island.needs_solve = island.blocks.last().is_some_and(|b| *b as usize >= first);
     }
     partition::partition_bodies(step);
-    assemble::assemble_stale(step);
+    assemble::assemble_needed(step);
     couple::load_partitions(step);
     let kept = work_of(&step.work.islands);
     step.work.spent.0 += before.0 - kept.0;

@@ -189,5 +189,5 @@ pub fn find_in_world(step: &mut Step<'_>) {
     for entity in extra {
         let _ = step.world.despawn(entity);
     }
-    collision.stale = false;
+    collision.needs_solve = false;
 }

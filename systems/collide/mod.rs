@@ -19,14 +19,14 @@ pub(super) use narrow::tied;
 pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};
 
 use crate::schedule::Step;
-use crate::work::Work;
+use crate::state::Work;
 
 /// Brings all contact entities up to date with the poses at the start of the step.
 pub fn update_contacts(step: &mut Step<'_>) {
     colliders::read_colliders(step);
     pairs::refresh(&mut step.work.collision);
     list_jointed(step.work);
-    if step.work.collision.stale {
+    if step.work.collision.needs_solve {
         entities::find_in_world(step);
     }
     entities::lend_manifolds(step);

@@ -438,8 +438,8 @@ pub(super) fn new_point(
         rides: found.rides,
         approach: 0.0,
         load: 0.0,
-        calm: 1.0,
-        struck: 0.0,
+        resting_fraction: 1.0,
+        impacting: 0.0,
         age: 0,
     }
 }
@@ -462,7 +462,7 @@ fn adopt(old: &[ManifoldPoint], points: &mut [ManifoldPoint], within: f64) {
             point.tangent = before.tangent;
             point.approach = before.approach;
             point.load = before.load;
-            point.calm = before.calm;
+            point.resting_fraction = before.resting_fraction;
             point.age = before.age.saturating_add(1);
         }
     }

@@ -4,18 +4,18 @@ use super::{Choice, CompareArgs, Row, Table, name_of};
 use crate::cli::Failure;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use turnbuckle::coupling::coupling_loop::CouplingLoop;
 use turnbuckle::coupling::cut::Seam;
 use turnbuckle::coupling::executor::Serial;
-use turnbuckle::coupling::flat::Substructured;
-use turnbuckle::coupling::nested::Nested;
+use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::graph::Grouping;
 use turnbuckle::schedule::{Stage, quantile};
 use turnbuckle::settings::{Partitioning, Settings};
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, SolveStats};
+use turnbuckle::state::Scheme;
 use turnbuckle::systems::couple::coupling_settings;
 use turnbuckle::systems::partition::cut_islands;
-use turnbuckle::work::Scheme;
 
 /// One island of one step, with the warm start it had.
 struct Recorded {
@@ -103,7 +103,7 @@ fn record(args: &CompareArgs, choices: &[Choice]) -> Result<(Vec<Recorded>, Vec<
             cut_islands(step.work, settings);
             for recorded in &mut kept[first..] {
                 let cut = &step.work.islands[recorded.island].cut;
-                let is_cut = cut.scheme != Scheme::Whole;
+                let is_cut = cut.scheme != Scheme::Monolithic;
                 recorded.cuts.push(is_cut.then(|| (cut.scheme, cut.grouping.clone())));
             }
         }
@@ -128,12 +128,12 @@ fn record(args: &CompareArgs, choices: &[Choice]) -> Result<(Vec<Recorded>, Vec<
 struct Place {
     whole: RowSolver,
     flat: Solver<Substructured<Serial>>,
-    nested: Nested,
+    nested: CouplingLoop,
 }
 
 impl Place {
     fn new(settings: &Settings) -> Place {
-        let mut nested = Nested::default();
+        let mut nested = CouplingLoop::default();
         nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
         Place {
             whole: RowSolver::new(settings.method.of_whole()),
@@ -153,7 +153,7 @@ impl Place {
         let Some((scheme, grouping)) = cut else {
             return (self.whole.solve(problem, solution), (1, false));
         };
-        if *scheme == Scheme::Flat {
+        if *scheme == Scheme::Substructured {
             self.flat.linear_mut().set_grouping(grouping, Seam::Bodies);
             return (self.flat.solve(problem, solution), (1, false));
         }

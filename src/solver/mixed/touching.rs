@@ -4,9 +4,9 @@
 //! body, with its rows in their order, the sums stay in registers and have the same bits.
 
 use super::MixedSystem;
-use crate::linalg::kernels::wide;
+use crate::linalg::kernels::with_avx2;
 use crate::solver::linear::{Point, Scratch};
-use crate::solver::{Label, RowProblem, balance};
+use crate::solver::{Label, RowProblem, momentum_residual};
 
 /// Rows of one block on one body.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +71,10 @@ impl MixedSystem {
         let (v, lambda) = (&*point.v, &*point.lambda);
         let Scratch { r_v, r_lambda, size, .. } = scratch;
         self.form_balance(problem, (v, lambda), (r_v, size));
-        (balance::worst(r_v, size), balance::slack(problem, index_set, (v, lambda), point.w, r_lambda))
+        (
+            momentum_residual::worst(r_v, size),
+            momentum_residual::slack(problem, index_set, (v, lambda), point.w, r_lambda),
+        )
     }
 
     /// p + Jᵀ λ − M v, and the sum of the sizes of its terms.
@@ -82,7 +85,7 @@ impl MixedSystem {
         (r, size): (&mut [f64], &mut [f64]),
     ) {
         let Some(plan) = self.plan.as_deref() else { return size.fill(f64::INFINITY) };
-        wide(
+        with_avx2(
             #[inline(always)]
             || form(&plan.touching, problem, point, (r, size)),
         );
@@ -99,7 +102,7 @@ impl MixedSystem {
     ) {
         let Some(plan) = self.plan.as_deref() else { return };
         let regular = &self.regular[..];
-        wide(
+        with_avx2(
             #[inline(always)]
             || {
                 for (body, r) in r_v.chunks_exact_mut(6).enumerate().take(problem.bodies()) {
@@ -161,7 +164,7 @@ fn subtract_momentum(mass: &[f64; 36], v: &[f64], r: &mut [f64]) {
     }
 }
 
-/// [`balance::form`] body by body.
+/// [`momentum_residual::form`] body by body.
 #[inline(always)]
 fn form(
     touching: &Touching,
@@ -171,8 +174,14 @@ fn form(
 ) {
     let bodies = all.0.chunks_exact_mut(6).zip(all.1.chunks_exact_mut(6)).take(problem.bodies());
     for (body, (r, size)) in bodies.enumerate() {
-        balance::begin(&problem.momentum[body], &problem.mass[body], &v[6 * body..6 * body + 6], r, size);
-        touching.for_each(problem, body, |row, j| balance::add(j, lambda[row], r, size));
+        momentum_residual::begin(
+            &problem.momentum[body],
+            &problem.mass[body],
+            &v[6 * body..6 * body + 6],
+            r,
+            size,
+        );
+        touching.for_each(problem, body, |row, j| momentum_residual::add(j, lambda[row], r, size));
     }
     problem.balance_coupled(v, all.0, all.1);
 }

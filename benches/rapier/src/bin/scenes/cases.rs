@@ -13,7 +13,7 @@ pub struct Promise {
     /// … may lean by this against their start (degrees), …
     pub tilt: f64,
     /// … and may not be faster than this (m/s) from then on (s).
-    pub calm: (f64, f64),
+    pub resting_fraction: (f64, f64),
     /// Surfaces may overlap by this (m) …
     pub depth: f64,
     /// … from then on (s).
@@ -56,7 +56,7 @@ const ANYTHING: Promise = Promise {
     moved: f64::INFINITY,
     until: 0.0,
     tilt: f64::INFINITY,
-    calm: (f64::INFINITY, 0.0),
+    resting_fraction: (f64::INFINITY, 0.0),
     depth: f64::INFINITY,
     depth_from: 0.0,
     empty: None,
@@ -137,7 +137,7 @@ pub const CASES: [Case; 16] = [
         name: "boxes",
         seconds: 4.0,
         load: "b_5_5_9",
-        promise: Promise { standing: "b_", tilt: 3.0, calm: (0.05, 3.0), depth: 5e-3, ..ANYTHING },
+        promise: Promise { standing: "b_", tilt: 3.0, resting_fraction: (0.05, 3.0), depth: 5e-3, ..ANYTHING },
         path: Path::Untold,
     },
     Case {

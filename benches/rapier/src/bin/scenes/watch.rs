@@ -118,7 +118,7 @@ impl<'a> Watch<'a> {
             // A shape is drawn along its own axes; up is z of the world.
             let up = at.rotation.inverse() * DVec3::Z;
             out.tilt = worse(out.tilt, (poses[*i].rotation * up).angle_between(DVec3::Z).to_degrees());
-            if time > promise.calm.1 + 1e-9 && !self.last.is_empty() {
+            if time > promise.resting_fraction.1 + 1e-9 && !self.last.is_empty() {
                 let way = poses[*i].translation.distance(self.last[*i].translation);
                 out.speed = worse(out.speed, way / dt);
             }
@@ -135,7 +135,7 @@ impl<'a> Watch<'a> {
             || out.moved > promise.moved
             || out.depth > promise.depth
             || out.tilt > promise.tilt
-            || out.speed > promise.calm.0
+            || out.speed > promise.resting_fraction.0
             || out.strays > 0;
         if broken && out.broke.is_none() {
             out.broke = Some(time);
@@ -172,7 +172,7 @@ fn verdict(case: &Case, run: &Outcome) -> String {
     if run.tilt > case.promise.tilt {
         text += &format!("; leans by {:.0}°", run.tilt);
     }
-    if run.speed > case.promise.calm.0 {
+    if run.speed > case.promise.resting_fraction.0 {
         text += &format!("; {:.2} m/s where it is to rest", run.speed);
     }
     if run.strays > 0 {

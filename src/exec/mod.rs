@@ -1,0 +1,3 @@
+//! How work is spread over threads.
+
+pub mod spin_pool;
