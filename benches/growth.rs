@@ -29,7 +29,7 @@ fn measure(name: &str, parameter: &str, size: f64, warm: bool) -> Sample {
     let mut scene = scene::load_with(path, &options).expect("a scene of ours");
     scene.physics.set_threads(1);
     scene.physics.settings.sleep = false;
-    scene.physics.settings.warm_start = warm;
+    scene.physics.settings.tuning.warm_start = warm;
     let dt = scene.dt();
     let mut samples = Vec::new();
     for step in 0..13 {

@@ -325,7 +325,7 @@ pub struct Pair {
     pub free: f64,
     /// Does it have points in this step?
     pub touches: bool,
-    /// Greatest speed at which the two part if they overlap (m/s), where that is less than `Settings::max_recovery_speed`.
+    /// Greatest speed at which the two part if they overlap (m/s), where that is less than `Tuning::max_recovery_speed`.
     pub parting: f64,
     /// Are both in a crowd? Then they part along the line of their centres, at just `parting`, and do not rub.
     pub crowded: bool,

@@ -37,19 +37,27 @@
 //! `tests/layering.rs` holds this.
 
 pub mod clock;
+#[doc(hidden)]
 pub mod collision;
 pub mod components;
 pub mod constraint;
+#[doc(hidden)]
 pub mod coupling;
 pub mod events;
+#[doc(hidden)]
 pub mod exec;
 pub mod geometry;
+#[doc(hidden)]
 pub mod graph;
+#[doc(hidden)]
 pub mod impulse;
+#[doc(hidden)]
 pub mod linalg;
 pub mod math;
+#[doc(hidden)]
 pub mod partition;
 pub mod physics;
+#[doc(hidden)]
 pub mod range;
 pub mod replay;
 pub mod report;
@@ -58,9 +66,13 @@ pub mod schedule;
 pub mod settings;
 pub mod snapshot;
 pub mod solid;
+#[doc(hidden)]
 pub mod solver;
+#[doc(hidden)]
 pub mod state;
+#[doc(hidden)]
 pub mod stopwatch;
+#[doc(hidden)]
 #[path = "../systems/mod.rs"]
 pub mod systems;
 pub mod testing;

@@ -6,13 +6,13 @@ use hecs::Entity;
 /// The first thing that was wrong with a body or constraint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BadQuantity {
-    /// A position is not finite, or further out than `Settings::max_position`.
+    /// A position is not finite, or further out than `Tuning::max_position`.
     Position,
     /// A rotation is not finite, or has no length.
     Rotation,
-    /// A linear velocity is not finite, or above `Settings::max_speed`.
+    /// A linear velocity is not finite, or above `Tuning::max_speed`.
     LinearVelocity,
-    /// An angular velocity is not finite, or above `Settings::max_speed`.
+    /// An angular velocity is not finite, or above `Tuning::max_speed`.
     AngularVelocity,
     /// A mass is not positive and finite.
     Mass,
@@ -31,10 +31,10 @@ pub enum BadQuantity {
 impl BadQuantity {
     fn sentence(self) -> &'static str {
         match self {
-            BadQuantity::Position => "position is not finite or out of bounds (Settings::max_position)",
+            BadQuantity::Position => "position is not finite or out of bounds (Tuning::max_position)",
             BadQuantity::Rotation => "rotation is not a finite quaternion with a length",
-            BadQuantity::LinearVelocity => "linear velocity is not finite or above Settings::max_speed",
-            BadQuantity::AngularVelocity => "angular velocity is not finite or above Settings::max_speed",
+            BadQuantity::LinearVelocity => "linear velocity is not finite or above Tuning::max_speed",
+            BadQuantity::AngularVelocity => "angular velocity is not finite or above Tuning::max_speed",
             BadQuantity::Mass => "mass is not a positive finite number of kilograms (from 1e-15 to 1e15)",
             BadQuantity::Inertia => {
                 "inertia is not symmetric positive definite within the triangle inequality \

@@ -2,7 +2,7 @@
 
 pub mod table;
 
-use crate::solver::Method;
+pub use crate::solver::Method;
 use crate::solver::mixed::{Kernels, MixedOptions};
 use glam::DVec3;
 
@@ -58,7 +58,7 @@ pub enum Integrator {
     SemiImplicit,
 }
 
-/// Everything that can be tuned. Change fields between steps as you like: a number that is out of its range ([`table`]) is told
+/// What a game or a simulation sets. Change fields between steps as you like: a number that is out of its range ([`table`]) is told
 /// in the next step's report, and the last one that was within is put back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -66,33 +66,66 @@ pub struct Settings {
     pub gravity: DVec3,
     /// Pipeline runs per step, each of `dt / substeps`. Default 1, nominal 1–8.
     pub substeps: u32,
+    /// How time advances. Default midpoint.
+    pub integrator: Integrator,
     /// Which solver. Default `auto`.
     pub method: Method,
     /// How bodies are grouped. Default `auto`.
     pub partitioning: Partitioning,
+    /// Forces the plain kernels, so that results have the same bits on every platform. Default no.
+    pub plain_kernels: bool,
+    /// Compliance C of rigid rows (m/s per N·s; rad/s per N·m·s). A force F opens a joint by h²CF: 3 µm for 10 kN at the
+    /// default of 1e-6, which is also what makes the forces of redundant joints well determined. It is the greatest: between
+    /// heavy bodies C is 1e-7 of J M⁻¹ Jᵀ, so that joints open by no more of the way that their forces move them.
+    /// Nominal 1e-10–1e-6.
+    pub joint_compliance: f64,
+    /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
+    /// use a twentieth of their size. Default 5 mm.
+    pub contact_margin: f64,
+    /// Slower approaches (m/s) do not bounce. Default 0.2.
+    pub bounce_threshold: f64,
+    /// Impulse (N·s) of a blow above which `ContactEvent::Hit` is sent, if the surfaces also approach faster than
+    /// `bounce_threshold`; bodies may have a `HitThreshold` of their own. Default infinite: none.
+    pub impulse_event_threshold: f64,
+    /// Do islands at rest fall asleep? Default yes.
+    pub sleep: bool,
+    /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest, unless it gains a tenth of that in
+    /// `sleep_time`, as a swing does where it turns. Default 1 mm/s.
+    pub sleep_speed: f64,
+    /// Seconds at rest before an island falls asleep. Default 0.5.
+    pub sleep_time: f64,
+    /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
+    pub measure: bool,
+    /// How large groups are cut and how their parts meet.
+    pub coupling: CouplingOptions,
+    /// What the engine has found to be right for every scene so far.
+    pub tuning: Tuning,
+}
+
+/// How large groups are cut and how their parts meet: what the papers compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CouplingOptions {
     /// Threads that `Partitioning::Auto` cuts for. Results depend on it and not on the threads there are, so that they have
     /// the same bits everywhere. Default 2, nominal 2–16.
     pub parallelism: u32,
     /// Runs `schur-bpp` and `schur-pgs-sm` to the letter of the paper: block pivoting in every partition, no breaking of
     /// cycles, no last linear pass. Default no.
-    pub coupling_as_published: bool,
+    pub as_published: bool,
     /// Solver of the rows inside partitions of the `schur-*` methods and `fbic`; none is the one that suits their rows.
     pub partition_solver: Option<Method>,
     /// Partitions of fewer rows keep their direct solver whatever `partition_solver` says. Default 0.
     pub partition_solver_rows: u32,
     /// Solver of the interface of the `schur-*` methods; none is what the method's name says.
     pub interface_solver: Option<Method>,
+    /// Coupling iterations before the loop gives up. Default 10 (000 Table 1).
+    pub max_iterations: u32,
+}
+
+/// Numbers of the methods themselves. The defaults hold in all shipped scenes; a scene that needs another value is worth a report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuning {
     /// Do solves start from the last step's impulses and index sets? Default yes.
     pub warm_start: bool,
-    /// Forces the plain kernels, so that results have the same bits on every platform. Default no.
-    pub plain_kernels: bool,
-    /// Coupling iterations before the loop gives up. Default 10 (000 Table 1).
-    pub max_coupling_iterations: u32,
-    /// Compliance C of rigid rows (m/s per N·s; rad/s per N·m·s). A force F opens a joint by h²CF: 3 µm for 10 kN at the
-    /// default of 1e-6, which is also what makes the forces of redundant joints well determined. It is the greatest: between
-    /// heavy bodies C is 1e-7 of J M⁻¹ Jᵀ, so that joints open by no more of the way that their forces move them.
-    /// Nominal 1e-10–1e-6.
-    pub joint_compliance: f64,
     /// Share of a two-sided rigid row's violation corrected in a step (Baumgarte). Default 1: the exact solver takes back the
     /// correction's velocity in the next step. Nominal 0.1–1.
     pub joint_correction: f64,
@@ -119,11 +152,6 @@ pub struct Settings {
     /// What surfaces may overlap by after the step before that (m); a hundredth of their size for small bodies. The second
     /// time it may be twice that, and so on. Default 1 mm.
     pub contact_tolerance: f64,
-    /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
-    /// use a twentieth of their size. Default 5 mm.
-    pub contact_margin: f64,
-    /// Slower approaches (m/s) do not bounce. Default 0.2.
-    pub bounce_threshold: f64,
     /// How often a step may be solved again to bound the friction of points that are new (000 §8.2): they stick in the
     /// first pass, and get the bounds of its normal impulses in the second. Default 1; with 0 friction begins one step
     /// after the contact.
@@ -133,18 +161,6 @@ pub struct Settings {
     /// Share by which the mean normal impulse that bounds friction follows the last step's; 1 is the box friction of
     /// 000 eq. 11 to the letter. Default 0.5.
     pub friction_follow: f64,
-    /// Do islands at rest fall asleep? Default yes.
-    pub sleep: bool,
-    /// Speed (m/s, and rad/s times the body's size) below which a body counts as at rest, unless it gains a tenth of that in
-    /// `sleep_time`, as a swing does where it turns. Default 1 mm/s.
-    pub sleep_speed: f64,
-    /// Seconds at rest before an island falls asleep. Default 0.5.
-    pub sleep_time: f64,
-    /// Impulse (N·s) of a blow above which `ContactEvent::Hit` is sent, if the surfaces also approach faster than
-    /// `bounce_threshold`; bodies may have a `HitThreshold` of their own. Default infinite: none.
-    pub impulse_event_threshold: f64,
-    /// How time advances. Default midpoint.
-    pub integrator: Integrator,
     /// β: this share of h²K, K the geometric stiffness of constraint forces, is added to the mass blocks. Above ¼ the
     /// transverse swing of a taut light chain is stable whatever its tension; what is beyond ¼ is for tension that
     /// grows from one step to the next. Zero leaves it out. Default 0.5, nominal 0.3–0.6.
@@ -163,8 +179,6 @@ pub struct Settings {
     /// Iterations of post-step projection (Cline and Pai), which puts the bodies of two-sided joints exactly together after
     /// each step, for mechanisms that must not drift. Each costs about a solve. Default 0, nominal 0–3.
     pub projection: u32,
-    /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
-    pub measure: bool,
     /// Velocities beyond this (m/s, or rad/s) count as absurd and are quarantined. Default 1e6.
     pub max_speed: f64,
     /// Positions beyond this (m) count as absurd and are quarantined. Default 1e9.
@@ -184,17 +198,41 @@ impl Default for Settings {
         Settings {
             gravity: DVec3::new(0.0, 0.0, -9.81),
             substeps: 1,
+            integrator: Integrator::Midpoint,
             method: Method::Auto,
             partitioning: Partitioning::Auto,
+            plain_kernels: false,
+            joint_compliance: 1e-6,
+            contact_margin: 5e-3,
+            bounce_threshold: 0.2,
+            impulse_event_threshold: f64::INFINITY,
+            sleep: true,
+            sleep_speed: 1e-3,
+            sleep_time: 0.5,
+            measure: true,
+            coupling: CouplingOptions::default(),
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+impl Default for CouplingOptions {
+    fn default() -> CouplingOptions {
+        CouplingOptions {
             parallelism: 2,
-            coupling_as_published: false,
+            as_published: false,
             partition_solver: None,
             partition_solver_rows: 0,
             interface_solver: None,
+            max_iterations: 10,
+        }
+    }
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
             warm_start: true,
-            plain_kernels: false,
-            max_coupling_iterations: 10,
-            joint_compliance: 1e-6,
             joint_correction: 1.0,
             stop_correction: 0.2,
             max_correction_speed: 4.0,
@@ -204,23 +242,15 @@ impl Default for Settings {
             max_recovery_speed: 0.3,
             contact_passes: 16,
             contact_tolerance: 1e-3,
-            contact_margin: 5e-3,
-            bounce_threshold: 0.2,
             friction_passes: 1,
             friction_tolerance: 0.01,
             friction_follow: 0.5,
-            sleep: true,
-            sleep_speed: 1e-3,
-            sleep_time: 0.5,
-            impulse_event_threshold: f64::INFINITY,
-            integrator: Integrator::Midpoint,
             geometric_stiffness: 0.5,
             stiffness_damping: 0.5,
             refine: 1,
             refine_tolerance: 5e-4,
             newton: 16,
             projection: 0,
-            measure: true,
             max_speed: 1e6,
             max_position: 1e9,
         }

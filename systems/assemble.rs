@@ -20,9 +20,9 @@ pub fn assemble_needed(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (bodies, rows) = (&work.bodies, &work.rows);
     let local = work.local.as_slice();
-    let warm = step.settings.warm_start;
+    let warm = step.settings.tuning.warm_start;
     let h2 = step.dt * step.dt;
-    let share = [step.settings.geometric_stiffness * h2, step.settings.stiffness_damping * h2];
+    let share = [step.settings.tuning.geometric_stiffness * h2, step.settings.tuning.stiffness_damping * h2];
     let dt = step.dt;
     for_each(work.islands.par_iter_mut(), |island| {
         if island.needs_solve {

@@ -20,10 +20,10 @@ const STRUCK: f64 = 0.7;
 pub fn rules(settings: &Settings, dt: f64) -> ContactRules {
     ContactRules {
         dt,
-        correction: settings.contact_correction,
-        max_recovery_speed: settings.max_recovery_speed,
+        correction: settings.tuning.contact_correction,
+        max_recovery_speed: settings.tuning.max_recovery_speed,
         bounce_threshold: settings.bounce_threshold,
-        load_follow: settings.friction_follow,
+        load_follow: settings.tuning.friction_follow,
         touch: 0.2 * settings.contact_margin,
     }
 }
@@ -78,7 +78,7 @@ pub fn write_contacts(step: &mut Step<'_>) {
                 contact.approach = contact.approach.max(-speed);
             }
             // The last step knows nothing of a blow.
-            let first = match settings.friction_passes {
+            let first = match settings.tuning.friction_passes {
                 0 => FirstPass::Bounded,
                 _ if point.age > 0 && calm > STRUCK => FirstPass::Bounded,
                 _ if slides(point, surface, views, (gain - speed).max(0.0)) => FirstPass::Slides,
@@ -209,7 +209,7 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: Fir
 /// Bounds the friction of new points by the present normal impulses, if it is off by a share that matters; then the island is
 /// to be solved again.
 pub fn renew_friction_bounds(island: &mut Island, rows: &Rows, settings: &Settings) -> bool {
-    let matters = bounds_matter(island, rows, settings.friction_tolerance);
+    let matters = bounds_matter(island, rows, settings.tuning.friction_tolerance);
     if matters {
         each_friction_row(island, rows, |row| {
             if row.is_open() {

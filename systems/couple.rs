@@ -21,9 +21,9 @@ fn nested(islands: &mut [Box<Island>]) -> impl Iterator<Item = &mut Box<Island>>
 pub fn coupling_settings(settings: &Settings) -> CouplingSettings {
     let interface = if settings.method == Method::SchurPgsSm { Method::PgsSm } else { Method::Bpp };
     CouplingSettings {
-        interface: settings.interface_solver.unwrap_or(interface),
-        max_iterations: settings.max_coupling_iterations.max(1),
-        as_published: settings.coupling_as_published,
+        interface: settings.coupling.interface_solver.unwrap_or(interface),
+        max_iterations: settings.coupling.max_iterations.max(1),
+        as_published: settings.coupling.as_published,
     }
 }
 
@@ -59,7 +59,7 @@ pub fn load_partitions(step: &mut Step<'_>) {
         island.needs_solve = false;
         let cut = &mut island.cut;
         (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
-        cut.friction_passes = settings.friction_passes;
+        cut.friction_passes = settings.tuning.friction_passes;
         island.stats = SolveStats::default();
         island.set_options(settings.solver_options());
         let cut = &mut island.cut;
@@ -77,12 +77,12 @@ pub fn load_partitions(step: &mut Step<'_>) {
 
 fn load_nested(island: &mut Island, settings: &Settings) {
     let nested = island.cut.coupling_loop.get_or_insert_default();
-    nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
+    nested.set_inside(settings.coupling.partition_solver, settings.coupling.partition_solver_rows);
     nested.load(
         &island.problem,
         &island.cut.grouping,
         &island.solution.labels,
-        settings.coupling_as_published,
+        settings.coupling.as_published,
         &Parallel,
     );
 }
@@ -149,8 +149,8 @@ const WORTHWHILE: usize = 100;
 fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let before = island.stats;
     let worthwhile = island.rows.len() >= WORTHWHILE;
-    let open = worthwhile && settings.friction_passes > 0 && has_open_friction(island, rows);
-    let bends = worthwhile && settings.refine > 0 && !is_pile(island) && has_bends(island, rows);
+    let open = worthwhile && settings.tuning.friction_passes > 0 && has_open_friction(island, rows);
+    let bends = worthwhile && settings.tuning.refine > 0 && !is_pile(island) && has_bends(island, rows);
     let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
     island.stats = solve_roughly(island, settings, rough);
     add_counts(&mut island.stats, &before);
@@ -169,7 +169,7 @@ fn has_bends(island: &Island, rows: &Rows) -> bool {
 
 /// Relative residual at which the first solves of an island end.
 fn end_of(island: &Island, settings: &Settings) -> f64 {
-    let looks = island.rows.len() >= WORTHWHILE && settings.contact_passes > 0 && is_pile(island);
+    let looks = island.rows.len() >= WORTHWHILE && settings.tuning.contact_passes > 0 && is_pile(island);
     if looks { LEADING } else { 0.0 }
 }
 
@@ -187,9 +187,9 @@ pub(super) enum Solved {
 /// Bounds friction by the normal impulses at hand and solves again, while it matters.
 pub(super) fn bound_friction(island: &mut Island, rows: &Rows, settings: &Settings, mut solved: Solved) {
     let end = end_of(island, settings);
-    let passes = settings.friction_passes.max(u32::from(solved == Solved::Before));
+    let passes = settings.tuning.friction_passes.max(u32::from(solved == Solved::Before));
     for _ in 0..passes {
-        let renewed = settings.friction_passes > 0 && renew_friction_bounds(island, rows, settings);
+        let renewed = settings.tuning.friction_passes > 0 && renew_friction_bounds(island, rows, settings);
         if !renewed && solved != Solved::Before {
             break;
         }
@@ -282,7 +282,7 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
     }
     solver.set_method(match settings.method {
         // What is too small to be cut is solved as the partitions would be.
-        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling_as_published => Method::Bpp,
+        Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling.as_published => Method::Bpp,
         method => method.of_whole(),
     });
     solver.solve_roughly(problem, solution, rough)
@@ -312,7 +312,7 @@ pub fn update_index_sets(step: &mut Step<'_>) {
         island.cut.iterations = island.cut.iterations.max(iterations);
         island.cut.at_limit |= !settled;
         let tolerance = island.solver.settings.tolerance;
-        let agree = !settings.coupling_as_published && !force;
+        let agree = !settings.coupling.as_published && !force;
         let before = island.stats;
         island.stats = nested.finish(&island.problem, &mut island.solution, tolerance, agree, &Parallel);
         add_counts(&mut island.stats, &before);

@@ -26,7 +26,7 @@ pub fn gather_forces(step: &mut Step<'_>) {
         if bodies.entity.get(slot) != Some(&entity) || bodies.quarantined[slot] {
             continue;
         }
-        if let Some(quantity) = first_bad(v.0, w.0, f.0, t.0, step.settings.max_speed) {
+        if let Some(quantity) = first_bad(v.0, w.0, f.0, t.0, step.settings.tuning.max_speed) {
             // What is wrong with a force or a fresh velocity is dropped for this step; the body stays.
             (v.0, w.0) = (bodies.view[slot].linear_velocity, bodies.view[slot].angular_velocity);
             (f.0, t.0) = (DVec3::ZERO, DVec3::ZERO);

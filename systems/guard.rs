@@ -104,7 +104,7 @@ fn gather_state(step: &mut Step<'_>) -> bool {
         return false;
     }
     for (entity, slot, quantity) in bad {
-        freeze(step.world, bodies, entity, slot as usize, step.settings.max_position);
+        freeze(step.world, bodies, entity, slot as usize, step.settings.tuning.max_position);
         step.report.trouble(Trouble::Quarantined { entity, quantity });
     }
     true
@@ -129,17 +129,17 @@ fn first_bad(
     settings: &Settings,
 ) -> Option<BadQuantity> {
     let within = |v: DVec3, limit: f64| v.abs().max_element() <= limit && v.is_finite();
-    if !within(view.position, settings.max_position) {
+    if !within(view.position, settings.tuning.max_position) {
         return Some(BadQuantity::Position);
     }
     let length = view.rotation.length_squared();
     if !(length.is_finite() && length > 1e-12) {
         return Some(BadQuantity::Rotation);
     }
-    if !within(view.linear_velocity, settings.max_speed) {
+    if !within(view.linear_velocity, settings.tuning.max_speed) {
         return Some(BadQuantity::LinearVelocity);
     }
-    if !within(view.angular_velocity, settings.max_speed) {
+    if !within(view.angular_velocity, settings.tuning.max_speed) {
         return Some(BadQuantity::AngularVelocity);
     }
     if view.kind != BodyKind::Dynamic || (known && view.mass == last.mass && view.inertia == last.inertia) {

@@ -65,7 +65,7 @@ pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bo
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     for island in islands.iter().filter(|i| i.lost) {
         before.restore(island, rows);
-        limit_speeds(island, rows, [MAX_CLOSING_SPEED, settings.max_recovery_speed]);
+        limit_speeds(island, rows, [MAX_CLOSING_SPEED, settings.tuning.max_recovery_speed]);
     }
     for closing in [true, false] {
         let (b, r) = (&*bodies, &*rows);
@@ -85,7 +85,7 @@ pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bo
             // Without any closing there is nothing left that joints could have added.
             island.lost = closing && energy::gain(island, bodies) > 0.0;
             if island.lost {
-                limit_speeds(island, rows, [0.0, settings.max_recovery_speed]);
+                limit_speeds(island, rows, [0.0, settings.tuning.max_recovery_speed]);
             }
         }
     }

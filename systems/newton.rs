@@ -97,7 +97,7 @@ pub fn solve_surprised_islands(step: &mut Step<'_>) {
 pub fn solve_those_still_open(step: &mut Step<'_>) {
     let work = &mut *step.work;
     let (dt, bodies, rows) = (step.dt, &work.bodies, &work.rows);
-    let wanted = step.settings.newton > 0 && step.settings.integrator == Integrator::Midpoint;
+    let wanted = step.settings.tuning.newton > 0 && step.settings.integrator == Integrator::Midpoint;
     for_each(work.islands.par_iter_mut(), |i| {
         i.followed = i.surprised;
         i.surprised = wanted && is_surprised(i, bodies, rows, dt);
@@ -120,11 +120,11 @@ fn follow(step: &mut Step<'_>, memory: &mut Memory) {
     let work = &mut *step.work;
     let sided = work.islands.iter().any(|i| i.surprised && has_sides(i));
     let (mut least, mut idle) = (f64::INFINITY, 0);
-    for iteration in 0..=step.settings.newton {
+    for iteration in 0..=step.settings.tuning.newton {
         memory.look_ahead(step);
         let open = memory.gauge(step, true);
         let followed = iteration > 0 || step.work.islands.iter().all(|i| !i.surprised || i.followed);
-        let ends = iteration == step.settings.newton || open <= CLOSED || sided && idle >= PATIENCE;
+        let ends = iteration == step.settings.tuning.newton || open <= CLOSED || sided && idle >= PATIENCE;
         if followed && ends {
             break;
         }

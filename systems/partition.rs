@@ -168,7 +168,7 @@ fn marks(settings: &Settings) -> [u32; 3] {
         Partitioning::Auto => 2,
         Partitioning::MinDegree(n) => 3 + n,
     };
-    [settings.method as u32, kind, settings.parallelism]
+    [settings.method as u32, kind, settings.coupling.parallelism]
 }
 
 fn build_graph<'a>(
@@ -218,7 +218,7 @@ fn group(
             let mut graph = graph.clone();
             // A body copied across a cut costs six rows, however many points it touches at.
             graph.cap_weights(6);
-            cost::choose(&graph, rows, settings.parallelism)
+            cost::choose(&graph, rows, settings.coupling.parallelism)
         }
     }
 }

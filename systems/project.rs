@@ -30,7 +30,7 @@ pub struct Openings {
 
 /// Closes joints at the poses after the step.
 pub fn close_joints(step: &mut Step<'_>) {
-    for _ in 0..step.settings.projection {
+    for _ in 0..step.settings.tuning.projection {
         let openings = look(step);
         let open = openings.violation.iter().any(|v| v.abs() > CLOSED);
         let work = &mut *step.work;

@@ -33,7 +33,7 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
         if !island.position_level {
             return;
         }
-        let bends = island.rows.iter().any(|&i| open[i as usize] > settings.refine_tolerance);
+        let bends = island.rows.iter().any(|&i| open[i as usize] > settings.tuning.refine_tolerance);
         if !bends {
             return bound_friction(island, rows, settings, Solved::Roughly);
         }
@@ -67,11 +67,11 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
     if step.work.islands.is_empty() {
         return;
     }
-    for _ in 0..step.settings.refine {
+    for _ in 0..step.settings.tuning.refine {
         let curve = openings(step);
         let Curve { shift, open } = &curve;
         let work = &mut *step.work;
-        let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.refine_tolerance);
+        let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.tuning.refine_tolerance);
         let again =
             |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
         for_each(work.islands.par_iter_mut(), |island| {
@@ -153,7 +153,7 @@ fn openings(step: &mut Step<'_>) -> Curve {
                 }
             });
         }
-        if !open.iter().any(|&open| open > step.settings.refine_tolerance) {
+        if !open.iter().any(|&open| open > step.settings.tuning.refine_tolerance) {
             break;
         }
     }

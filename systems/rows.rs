@@ -45,7 +45,7 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
             }
             constraint.advance(bodies, last, step.dt);
             let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness)
-                .with_stiffness_share(step.settings.geometric_stiffness);
+                .with_stiffness_share(step.settings.tuning.geometric_stiffness);
             constraint.write_rows(bodies, &mut writer);
             if !collision.map_or_else(|| constraint.collide(), |c| c.0) {
                 forbid_contact(&mut step.work.jointed_pairs, &slots);
@@ -280,8 +280,8 @@ pub(super) fn find(rows: &Rows, block: &mut usize, told: &RowSample<'_>) -> Opti
 
 fn closing<const N: usize>(row: &Row<N>, settings: &Settings) -> Closing {
     match row.softness {
-        Softness::Rigid if row.bounds == Bounds::BOTH => Closing::Share(settings.joint_correction),
-        Softness::Rigid => Closing::Share(settings.stop_correction),
+        Softness::Rigid if row.bounds == Bounds::BOTH => Closing::Share(settings.tuning.joint_correction),
+        Softness::Rigid => Closing::Share(settings.tuning.stop_correction),
         Softness::Compliant { correction, .. } => Closing::Share(correction),
         Softness::Spring { .. } => Closing::Spring,
         Softness::Velocity { .. } => Closing::Velocity,
@@ -381,12 +381,15 @@ fn discretise<const N: usize>(row: &Row<N>, settings: &Settings, tied: f64, dt: 
     };
     let most = match row.softness {
         Softness::Compliant { max_speed, .. } => max_speed,
-        _ => settings.max_correction_speed,
+        _ => settings.tuning.max_correction_speed,
     };
     let (compliance, bias) = match row.softness {
         Softness::Rigid => {
-            let share =
-                if row.bounds == Bounds::BOTH { settings.joint_correction } else { settings.stop_correction };
+            let share = if row.bounds == Bounds::BOTH {
+                settings.tuning.joint_correction
+            } else {
+                settings.tuning.stop_correction
+            };
             (settings.joint_compliance.min(RIGID * tied), corrected(share, most))
         }
         Softness::Compliant { compliance, correction, .. } => (compliance, corrected(correction, most)),

@@ -15,7 +15,7 @@ pub fn sum_stiffness(step: &mut Step<'_>) {
     let Bodies { stiffness, stiffness_damping, view, .. } = &mut work.bodies;
     stiffness.clear();
     stiffness_damping.clear();
-    if work.rows.stiffness.is_empty() || step.settings.geometric_stiffness <= 0.0 {
+    if work.rows.stiffness.is_empty() || step.settings.tuning.geometric_stiffness <= 0.0 {
         return;
     }
     stiffness.resize(view.len(), [0.0; 36]);
@@ -25,7 +25,7 @@ pub fn sum_stiffness(step: &mut Step<'_>) {
     for (k, _) in stiffness.iter_mut().zip(view.iter()).filter(|(_, v)| v.is_dynamic()) {
         cut_negative(k);
     }
-    if step.settings.stiffness_damping > 0.0 {
+    if step.settings.tuning.stiffness_damping > 0.0 {
         let unresolved: Vec<f64> =
             stiffness.iter().zip(view.iter()).map(|(k, v)| unresolved(k, v, step.dt)).collect();
         stiffness_damping.resize(view.len(), ([0.0; 9], [0.0; 3]));

@@ -62,10 +62,14 @@ fn a_setting_out_of_its_range_is_told_once_and_the_last_good_one_stays() {
     let changes: [(&str, Change); 6] = [
         ("`gravity` is NaN; it must be from -1e5 to 1e5 m/s²", |s| s.gravity.z = f64::NAN),
         ("`contact_margin` is inf; it must be from 0 to 10 m", |s| s.contact_margin = f64::INFINITY),
-        ("`contact_compliance` is -5.0; it must be from 1e-12 to 1e6", |s| s.contact_compliance = -5.0),
-        ("`max_correction_speed` is NaN; it must be at least 0 m/s", |s| s.max_correction_speed = f64::NAN),
+        ("`contact_compliance` is -5.0; it must be from 1e-12 to 1e6", |s| {
+            s.tuning.contact_compliance = -5.0
+        }),
+        ("`max_correction_speed` is NaN; it must be at least 0 m/s", |s| {
+            s.tuning.max_correction_speed = f64::NAN
+        }),
         ("`substeps` is 0.0; it must be from 1 to 1000", |s| s.substeps = 0),
-        ("`max_position` is NaN", |s| s.max_position = f64::NAN),
+        ("`max_position` is NaN", |s| s.tuning.max_position = f64::NAN),
     ];
     for (what, change) in changes {
         let (hash, told) = with_settings(change);
@@ -417,7 +421,7 @@ fn settings_of_a_scene_are_held_against_the_same_table() {
     };
     let plan = load("contact_margin: 0.02, newton: 3, sleep_time: 2").unwrap();
     let settings = Scene::new(plan).physics.settings;
-    assert_eq!((settings.contact_margin, settings.newton, settings.sleep_time), (0.02, 3, 2.0));
+    assert_eq!((settings.contact_margin, settings.tuning.newton, settings.sleep_time), (0.02, 3, 2.0));
     for (bad, what) in [
         ("contact_compliance: -5", "`contact_compliance` is -5.0; it must be from 1e-12 to 1e6"),
         ("substeps: 0", "`substeps` is 0.0; it must be from 1 to 1000"),

@@ -261,7 +261,7 @@ fn a_double_pendulum_converges_at_second_order() {
         world.spawn((Revolute::new(upper, lower, Frames { a: hinge(half), b: hinge(-half) }),));
         let mut physics = physics();
         // Every step along the curve, so that all step lengths are treated alike.
-        (physics.settings.refine, physics.settings.refine_tolerance) = (2, 0.0);
+        (physics.settings.tuning.refine, physics.settings.tuning.refine_tolerance) = (2, 0.0);
         for _ in 0..n {
             physics.step(&mut world, seconds / f64::from(n));
         }
@@ -307,7 +307,7 @@ fn a_slider_crank_stays_closed_and_moves_as_its_geometry_says() {
     let mut world = World::new();
     let (crank, slider) = slider_crank(&mut world, Motor::Velocity { target: 3.0, max_force: 1e4 });
     let mut physics = physics();
-    physics.settings.projection = 3;
+    physics.settings.tuning.projection = 3;
     // 1e-6 m is the target for closed loops.
     let error = steps(&mut physics, &mut world, 300);
     assert!(error < 1e-6, "{error}");
@@ -345,8 +345,8 @@ fn a_four_bar_stays_closed_and_converges() {
         }
         let mut physics = physics();
         // Every step along the curve, so that all step lengths are treated alike.
-        (physics.settings.refine, physics.settings.refine_tolerance) = (2, 0.0);
-        physics.settings.projection = projection;
+        (physics.settings.tuning.refine, physics.settings.tuning.refine_tolerance) = (2, 0.0);
+        physics.settings.tuning.projection = projection;
         let mut error = 0.0f64;
         for _ in 0..n {
             error = error.max(physics.step(&mut world, 0.5 / f64::from(n)).joint_error_max);
@@ -380,9 +380,9 @@ fn projection_alone_closes_joints_of_bodies_that_turn_by_most_of_a_radian() {
         let mut world = World::new();
         let rods = tumbling_rods(&mut world);
         let mut physics = physics();
-        (physics.settings.refine, physics.settings.newton) = (0, 0);
+        (physics.settings.tuning.refine, physics.settings.tuning.newton) = (0, 0);
         physics.settings.gravity = DVec3::ZERO;
-        physics.settings.projection = projection;
+        physics.settings.tuning.projection = projection;
         let error = steps(&mut physics, &mut world, 60);
         (error, 0.5 * (x(&world, rods[0]) + x(&world, rods[1])))
     };

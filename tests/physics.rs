@@ -303,7 +303,7 @@ fn angles_of_joints_are_gaps_at_the_size_of_the_smaller_body() {
     let frame = Frame { anchor: DVec3::ZERO, rotation: DQuat::IDENTITY };
     world.spawn((Fixed::new(ground, small, Frames { a: frame, b: frame }),));
     let mut physics = weightless();
-    physics.settings.joint_correction = 0.0;
+    physics.settings.tuning.joint_correction = 0.0;
     let report = physics.step(&mut world, 1.0 / 60.0);
     let ratio = report.joint_gap_max / report.joint_error_max;
     // The ratio is a product and a square root: roundings only.

@@ -119,7 +119,7 @@ fn a_resting_point_is_carried_by_the_ground_and_falls_asleep() {
     let point = world.spawn(PointBody::new(1.0).at(DVec3::Z * 0.1));
     world.insert_one(point, Colliders::one(Collider::new(ShapeHandle::sphere(0.1)))).unwrap();
     run(&mut world, &mut physics, 180);
-    // Settings::contact_compliance: a body sinks by nanometres; carried over 180 steps at most micrometres.
+    // Tuning::contact_compliance: a body sinks by nanometres; carried over 180 steps at most micrometres.
     assert!((x(&world, point) - DVec3::Z * 0.1).length() < 1e-6, "{}", x(&world, point));
     assert!(world.get::<&LinearVelocity>(point).unwrap().0 == DVec3::ZERO, "asleep");
 }

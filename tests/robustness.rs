@@ -55,7 +55,7 @@ fn every_bad_quantity_has_its_sentence() {
         (ball().turned(DQuat::from_xyzw(0.0, 0.0, 0.0, 0.0)), "rotation is not a finite quaternion"),
         (ball().turned(DQuat::from_xyzw(f64::NAN, 0.0, 0.0, 1.0)), "rotation is not a finite quaternion"),
         (ball().moving(nan, DVec3::ZERO), "linear velocity is not finite"),
-        (ball().moving(DVec3::X * 1e9, DVec3::ZERO), "above Settings::max_speed"),
+        (ball().moving(DVec3::X * 1e9, DVec3::ZERO), "above Tuning::max_speed"),
         (ball().moving(DVec3::ZERO, nan), "angular velocity is not finite"),
         (RigidBody::dynamic(0.0, DMat3::IDENTITY), "mass is not a positive finite number"),
         (RigidBody::dynamic(-2.0, DMat3::IDENTITY), "mass is not a positive finite number"),
@@ -216,7 +216,7 @@ fn a_step_of_nan_is_refused() {
 fn looking_ahead_needs_no_warm_start() {
     // Groups that are about to overlap are solved again while those beside them keep their answers.
     let mut scene = turnbuckle::scene::load_with("scenes/bowling.ron", &Default::default()).unwrap();
-    scene.physics.settings.warm_start = false;
+    scene.physics.settings.tuning.warm_start = false;
     let dt = scene.dt();
     for _ in 0..100 {
         assert!(scene.physics.step(&mut scene.world, dt).converged);

@@ -180,12 +180,12 @@ impl SolveArgs {
         if let Some(partition) = self.partition {
             settings.partitioning = partition;
         }
-        settings.partition_solver = self.partition_solver.or(settings.partition_solver);
-        settings.interface_solver = self.interface_solver.or(settings.interface_solver);
+        settings.coupling.partition_solver = self.partition_solver.or(settings.coupling.partition_solver);
+        settings.coupling.interface_solver = self.interface_solver.or(settings.coupling.interface_solver);
         if let Some(substeps) = self.substeps {
             settings.substeps = substeps;
         }
-        settings.warm_start &= !self.no_warm_start;
+        settings.tuning.warm_start &= !self.no_warm_start;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = self.threads.map_or(cores, usize::from);
         scene.physics.set_threads(threads);

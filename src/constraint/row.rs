@@ -117,7 +117,7 @@ pub struct Row<const N: usize = 2> {
 /// How a row gives way. The engine turns it into C and the share of φ that is corrected per step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Softness {
-    /// As hard as the settings say (`Settings::joint_compliance`, `Settings::joint_correction`).
+    /// As hard as the settings say (`Settings::joint_compliance`, `Tuning::joint_correction`).
     Rigid,
     /// A spring with a damper, integrated implicitly (003 eqs. 2.20–2.25): never unstable.
     Spring {

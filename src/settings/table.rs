@@ -74,52 +74,53 @@ const fn kind<T: Numbers>(_: fn(&Settings) -> &T) -> (bool, bool) {
 const ANY: f64 = f64::INFINITY;
 
 macro_rules! table {
-    ($($field:ident $unit:literal $least:literal $most:expr;)*) => {
+    ($($name:ident $($place:ident).+ : $unit:literal $least:literal $most:expr;)*) => {
         /// All of them, in the order of [`Settings`].
         pub const TABLE: &[Setting] = &[$(Setting {
-            range: Range::new(stringify!($field), $unit, $least, $most),
-            scalar: kind(|s| &s.$field).0,
-            whole: kind(|s| &s.$field).1,
-            get: |s| s.$field.numbers(),
-            set: |s, numbers| s.$field = Numbers::of(numbers),
-            take: |s, from| s.$field = from.$field,
+            range: Range::new(stringify!($name), $unit, $least, $most),
+            scalar: kind(|s| &s.$($place).+).0,
+            whole: kind(|s| &s.$($place).+).1,
+            get: |s| s.$($place).+.numbers(),
+            set: |s, numbers| s.$($place).+ = Numbers::of(numbers),
+            take: |s, from| s.$($place).+ = from.$($place).+,
         }),*];
     };
 }
 
+// The name in scenes and reports, and where it is.
 table! {
-    gravity "m/s²" -1e5 1e5;
-    substeps "" 1.0 1e3;
-    partitioning "bodies" 2.0 1e6;
-    parallelism "threads" 1.0 1024.0;
-    partition_solver_rows "rows" 0.0 ANY;
-    max_coupling_iterations "" 1.0 1e3;
-    joint_compliance "m/s per N·s" 0.0 1e6;
-    joint_correction "" 0.0 1.0;
-    stop_correction "" 0.0 1.0;
-    max_correction_speed "m/s" 0.0 ANY;
-    contact_compliance "" 1e-12 1e6;
-    friction_compliance "" 1e-12 1e6;
-    contact_correction "" 0.0 1.0;
-    max_recovery_speed "m/s" 0.0 ANY;
-    contact_passes "" 0.0 1e3;
-    contact_tolerance "m" 0.0 10.0;
-    contact_margin "m" 0.0 10.0;
-    bounce_threshold "m/s" 0.0 ANY;
-    friction_passes "" 0.0 100.0;
-    friction_tolerance "" 0.0 ANY;
-    friction_follow "" 0.0 1.0;
-    sleep_speed "m/s" 0.0 1e3;
-    sleep_time "s" 0.0 ANY;
-    impulse_event_threshold "N·s" 0.0 ANY;
-    geometric_stiffness "" 0.0 10.0;
-    stiffness_damping "" 0.0 10.0;
-    refine "" 0.0 100.0;
-    refine_tolerance "m" 0.0 ANY;
-    newton "" 0.0 100.0;
-    projection "" 0.0 100.0;
-    max_speed "m/s" 1e-3 1e9;
-    max_position "m" 1e-3 1e12;
+    gravity gravity: "m/s²" -1e5 1e5;
+    substeps substeps: "" 1.0 1e3;
+    partitioning partitioning: "bodies" 2.0 1e6;
+    joint_compliance joint_compliance: "m/s per N·s" 0.0 1e6;
+    contact_margin contact_margin: "m" 0.0 10.0;
+    bounce_threshold bounce_threshold: "m/s" 0.0 ANY;
+    impulse_event_threshold impulse_event_threshold: "N·s" 0.0 ANY;
+    sleep_speed sleep_speed: "m/s" 0.0 1e3;
+    sleep_time sleep_time: "s" 0.0 ANY;
+    parallelism coupling.parallelism: "threads" 1.0 1024.0;
+    partition_solver_rows coupling.partition_solver_rows: "rows" 0.0 ANY;
+    max_coupling_iterations coupling.max_iterations: "" 1.0 1e3;
+    joint_correction tuning.joint_correction: "" 0.0 1.0;
+    stop_correction tuning.stop_correction: "" 0.0 1.0;
+    max_correction_speed tuning.max_correction_speed: "m/s" 0.0 ANY;
+    contact_compliance tuning.contact_compliance: "" 1e-12 1e6;
+    friction_compliance tuning.friction_compliance: "" 1e-12 1e6;
+    contact_correction tuning.contact_correction: "" 0.0 1.0;
+    max_recovery_speed tuning.max_recovery_speed: "m/s" 0.0 ANY;
+    contact_passes tuning.contact_passes: "" 0.0 1e3;
+    contact_tolerance tuning.contact_tolerance: "m" 0.0 10.0;
+    friction_passes tuning.friction_passes: "" 0.0 100.0;
+    friction_tolerance tuning.friction_tolerance: "" 0.0 ANY;
+    friction_follow tuning.friction_follow: "" 0.0 1.0;
+    geometric_stiffness tuning.geometric_stiffness: "" 0.0 10.0;
+    stiffness_damping tuning.stiffness_damping: "" 0.0 10.0;
+    refine tuning.refine: "" 0.0 100.0;
+    refine_tolerance tuning.refine_tolerance: "m" 0.0 ANY;
+    newton tuning.newton: "" 0.0 100.0;
+    projection tuning.projection: "" 0.0 100.0;
+    max_speed tuning.max_speed: "m/s" 1e-3 1e9;
+    max_position tuning.max_position: "m" 1e-3 1e12;
 }
 
 impl Setting {
@@ -223,7 +224,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("contact_margin", 0.01).unwrap();
         settings.set("newton", 3.0).unwrap();
-        assert_eq!((settings.contact_margin, settings.newton), (0.01, 3));
+        assert_eq!((settings.contact_margin, settings.tuning.newton), (0.01, 3));
         let told = settings.set("contact_margin", f64::INFINITY).unwrap_err();
         assert_eq!(told, "`contact_margin` is inf; it must be from 0 to 10 m");
         assert!(settings.set("contact_marging", 1.0).is_err() && settings.set("gravity", 1.0).is_err());

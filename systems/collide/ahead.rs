@@ -41,7 +41,7 @@ pub fn look_ahead(step: &mut Step<'_>) {
     if step.work.collision.pairs.is_empty() && step.work.collision.near.is_empty() {
         return;
     }
-    for pass in 0..step.settings.contact_passes {
+    for pass in 0..step.settings.tuning.contact_passes {
         fly_ahead(step);
         widen(step);
         // Every pass leaves about a fifth of the overlap; the later ones are for what is still worth a solve.
@@ -254,13 +254,13 @@ impl LookAhead<'_> {
 /// How far around points are taken along, and what may overlap: less for small bodies.
 fn margins(a: &Mover, b: &Mover, settings: &Settings) -> (f64, f64) {
     let size = a.reach.min(b.reach);
-    (settings.contact_margin.min(0.05 * size), settings.contact_tolerance.min(0.01 * size))
+    (settings.contact_margin.min(0.05 * size), settings.tuning.contact_tolerance.min(0.01 * size))
 }
 
 /// Least separation that a pair may have after the step: none below zero, except for what it has not recovered yet.
 fn allowed(nearest: f64, parting: f64, settings: &Settings, dt: f64) -> f64 {
-    let (depth, speed) = (nearest.min(0.0), settings.max_recovery_speed.min(parting));
-    depth - (settings.contact_correction * depth).max(-speed * dt)
+    let (depth, speed) = (nearest.min(0.0), settings.tuning.max_recovery_speed.min(parting));
+    depth - (settings.tuning.contact_correction * depth).max(-speed * dt)
 }
 
 /// Pairs that had no contact get one.
@@ -285,8 +285,10 @@ fn give_entities(step: &mut Step<'_>) {
 /// recover: what a corner that turns by a radian in the step leaves after some passes would take more of them than there are.
 fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
     let (settings, dt) = (step.settings, step.dt);
-    let rules =
-        ContactRules { max_recovery_speed: times * settings.max_recovery_speed, ..rules(settings, dt) };
+    let rules = ContactRules {
+        max_recovery_speed: times * settings.tuning.max_recovery_speed,
+        ..rules(settings, dt)
+    };
     let Work { bodies, rows, collision, .. } = &mut *step.work;
     let mut query = step.world.query::<(&mut Contact, &mut Manifold, &Surface, &RowImpulses)>();
     let mut contacts = query.view();
@@ -313,7 +315,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
             let (first, overlaps) = (rows.len(), found.separation < allowed);
             let came = -point.normal.dot(relative_velocity(&point, views));
             let closing = came.max(0.0) + settings.gravity.length() * dt;
-            let pass = match settings.friction_passes {
+            let pass = match settings.tuning.friction_passes {
                 0 => FirstPass::Bounded,
                 _ if !overlaps => FirstPass::Bounded,
                 _ if slides(&point, surface, views, closing) => FirstPass::Slides,

@@ -5,7 +5,7 @@
 //! pairs whose bodies both are, those are kept that are the deepest of one of them; the others have their turn when these have
 //! parted. What lies deep in a slab, a floor or a single neighbour keeps all of its contacts, and contacts proper are not counted.
 //!
-//! Each overlap alone parts at `Settings::max_recovery_speed`. In a row of overlaps these speeds add up, and a crowd would burst. So
+//! Each overlap alone parts at `Tuning::max_recovery_speed`. In a row of overlaps these speeds add up, and a crowd would burst. So
 //! deep pairs that hang together part as if all of them flew away from one place,
 //!
 //! ```text
@@ -27,9 +27,9 @@ use glam::DVec3;
 
 /// Overlaps beyond this share of the smaller body's size are deep.
 const DEEP: f64 = 0.1;
-/// V over `Settings::max_recovery_speed`.
+/// V over `Tuning::max_recovery_speed`.
 const OUTWARD: f64 = 1.8;
-/// Deep pairs part at least at this share of `Settings::max_recovery_speed`, however near the same place they are.
+/// Deep pairs part at least at this share of `Tuning::max_recovery_speed`, however near the same place they are.
 const LEAST: f64 = 0.05;
 /// Deep contacts that a body may have outside of crowds.
 const MOST: usize = 4;
@@ -42,7 +42,7 @@ pub fn thin_crowds(step: &mut Step<'_>) {
     if collision.crowds.deep.is_empty() {
         return;
     }
-    limit_speeds(collision, &mut step.work.groups, step.settings.max_recovery_speed);
+    limit_speeds(collision, &mut step.work.groups, step.settings.tuning.max_recovery_speed);
     let bodies = find_members(&mut collision.crowds) as u32;
     if bodies == 0 {
         return;

@@ -199,8 +199,8 @@ pub(in crate::systems) fn meet(a: &Mover, b: &Mover, settings: &Settings) -> Sur
     Surface {
         friction: (greater(m.friction, 0.0) * greater(n.friction, 0.0)).sqrt(),
         restitution: lesser(greater(greater(m.restitution, n.restitution), 0.0), 1.0),
-        compliance: settings.contact_compliance / mass,
-        friction_compliance: settings.friction_compliance / mass,
+        compliance: settings.tuning.contact_compliance / mass,
+        friction_compliance: settings.tuning.friction_compliance / mass,
         velocity: DVec3::ZERO,
         torsion_radius: greater(greater(m.torsion_radius, n.torsion_radius), 0.0),
         rolling_radius: greater(greater(m.rolling_radius, n.rolling_radius), 0.0),

@@ -365,15 +365,15 @@ fn joint(n: &mut Numbers<'_>, bodies: usize) -> Call {
 
 fn setting(n: &mut Numbers<'_>) -> Call {
     macro_rules! set {
-        ($($field:ident: $value:expr),* $(,)?) => {{
-            let names = [$(stringify!($field)),*];
+        ($($($field:ident).+: $value:expr),* $(,)?) => {{
+            let names = [$(concat!($(".", stringify!($field)),+)),*];
             let which = names[n.random.below(names.len())];
             match which {
-                $(stringify!($field) => {
+                $(concat!($(".", stringify!($field)),+) => {
                     let value = $value;
                     Call {
-                        words: format!("settings.{which} = {value:?}"),
-                        apply: Box::new(move |_, _, physics| physics.settings.$field = value),
+                        words: format!("settings{which} = {value:?}"),
+                        apply: Box::new(move |_, _, physics| physics.settings.$($field).+ = value),
                     }
                 })*
                 _ => unreachable!("the word is one of the list"),
@@ -388,43 +388,43 @@ fn setting(n: &mut Numbers<'_>) -> Call {
             let size = n.count(20);
             n.random.pick(&[Partitioning::None, Partitioning::Semantic, Partitioning::MinDegree(size), Partitioning::Auto])
         },
-        parallelism: n.count(8),
-        coupling_as_published: n.random.chance(0.5),
-        partition_solver: n.random.chance(0.8).then(|| n.random.pick(&Method::ALL)),
-        partition_solver_rows: n.count(50),
-        interface_solver: n.random.chance(0.8).then(|| n.random.pick(&Method::ALL)),
-        warm_start: n.random.chance(0.5),
+        coupling.parallelism: n.count(8),
+        coupling.as_published: n.random.chance(0.5),
+        coupling.partition_solver: n.random.chance(0.8).then(|| n.random.pick(&Method::ALL)),
+        coupling.partition_solver_rows: n.count(50),
+        coupling.interface_solver: n.random.chance(0.8).then(|| n.random.pick(&Method::ALL)),
+        tuning.warm_start: n.random.chance(0.5),
         plain_kernels: n.random.chance(0.5),
-        max_coupling_iterations: n.count(20),
+        coupling.max_iterations: n.count(20),
         joint_compliance: n.size(-10.0, -4.0),
-        joint_correction: n.within(0.0, 1.0),
-        stop_correction: n.within(0.0, 1.0),
-        max_correction_speed: n.size(-1.0, 2.0),
-        contact_compliance: n.size(-8.0, -4.0),
-        friction_compliance: n.size(-8.0, -4.0),
-        contact_correction: n.within(0.0, 1.0),
-        max_recovery_speed: n.size(-2.0, 1.0),
-        contact_passes: n.count(16),
-        contact_tolerance: n.size(-5.0, -1.0),
+        tuning.joint_correction: n.within(0.0, 1.0),
+        tuning.stop_correction: n.within(0.0, 1.0),
+        tuning.max_correction_speed: n.size(-1.0, 2.0),
+        tuning.contact_compliance: n.size(-8.0, -4.0),
+        tuning.friction_compliance: n.size(-8.0, -4.0),
+        tuning.contact_correction: n.within(0.0, 1.0),
+        tuning.max_recovery_speed: n.size(-2.0, 1.0),
+        tuning.contact_passes: n.count(16),
+        tuning.contact_tolerance: n.size(-5.0, -1.0),
         contact_margin: n.size(-4.0, -1.0),
         bounce_threshold: n.size(-2.0, 0.0),
-        friction_passes: n.count(3),
-        friction_tolerance: n.size(-4.0, 0.0),
-        friction_follow: n.within(0.0, 1.0),
+        tuning.friction_passes: n.count(3),
+        tuning.friction_tolerance: n.size(-4.0, 0.0),
+        tuning.friction_follow: n.within(0.0, 1.0),
         sleep: n.random.chance(0.5),
         sleep_speed: n.size(-5.0, 0.0),
         sleep_time: n.size(-2.0, 1.0),
         impulse_event_threshold: n.size(-2.0, 3.0),
         integrator: n.random.pick(&[Integrator::Midpoint, Integrator::SemiImplicit]),
-        geometric_stiffness: n.within(0.0, 1.0),
-        stiffness_damping: n.within(0.0, 1.0),
-        refine: n.count(3),
-        refine_tolerance: n.size(-5.0, -1.0),
-        newton: n.count(16),
-        projection: n.count(3),
+        tuning.geometric_stiffness: n.within(0.0, 1.0),
+        tuning.stiffness_damping: n.within(0.0, 1.0),
+        tuning.refine: n.count(3),
+        tuning.refine_tolerance: n.size(-5.0, -1.0),
+        tuning.newton: n.count(16),
+        tuning.projection: n.count(3),
         measure: n.random.chance(0.5),
-        max_speed: n.size(2.0, 7.0),
-        max_position: n.size(3.0, 9.0),
+        tuning.max_speed: n.size(2.0, 7.0),
+        tuning.max_position: n.size(3.0, 9.0),
     }
 }
 

@@ -57,7 +57,7 @@ impl Cases {
         let settings = &mut scene.physics.settings;
         settings.plain_kernels = true;
         // Whatever joints leave open is closed as well: one more factorization.
-        settings.projection = settings.projection.max(1);
+        settings.tuning.projection = settings.tuning.projection.max(1);
         settings.method = *method;
         scene.physics.set_threads(1);
         let dt = scene.dt();

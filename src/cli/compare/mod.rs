@@ -159,9 +159,9 @@ impl CompareArgs {
         let mut scene = turnbuckle::scene::load_with(self.scene.path(), &options)?;
         let settings = &mut scene.physics.settings;
         settings.method = choice.solver;
-        settings.warm_start = choice.warm;
-        settings.partition_solver = choice.inside;
-        settings.interface_solver = self.interface_solver;
+        settings.tuning.warm_start = choice.warm;
+        settings.coupling.partition_solver = choice.inside;
+        settings.coupling.interface_solver = self.interface_solver;
         if let Some(partition) = choice.partition {
             settings.partitioning = partition;
         }

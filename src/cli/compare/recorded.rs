@@ -10,7 +10,7 @@ use turnbuckle::coupling::executor::Serial;
 use turnbuckle::coupling::substructured::Substructured;
 use turnbuckle::graph::Grouping;
 use turnbuckle::schedule::{Stage, quantile};
-use turnbuckle::settings::{Partitioning, Settings};
+use turnbuckle::settings::{CouplingOptions, Partitioning, Settings};
 use turnbuckle::solver::row_solver::Solver;
 use turnbuckle::solver::{Label, Method, RowProblem, RowSolver, Solution, SolveStats};
 use turnbuckle::state::Scheme;
@@ -81,8 +81,11 @@ fn record(args: &CompareArgs, choices: &[Choice]) -> Result<(Vec<Recorded>, Vec<
         .map(|choice| Settings {
             method: choice.solver,
             partitioning: choice.partition.unwrap_or(own.partitioning),
-            partition_solver: choice.inside,
-            interface_solver: args.interface_solver,
+            coupling: CouplingOptions {
+                partition_solver: choice.inside,
+                interface_solver: args.interface_solver,
+                ..own.coupling.clone()
+            },
             ..own.clone()
         })
         .collect();
@@ -134,7 +137,7 @@ struct Place {
 impl Place {
     fn new(settings: &Settings) -> Place {
         let mut nested = CouplingLoop::default();
-        nested.set_inside(settings.partition_solver, settings.partition_solver_rows);
+        nested.set_inside(settings.coupling.partition_solver, settings.coupling.partition_solver_rows);
         Place {
             whole: RowSolver::new(settings.method.of_whole()),
             flat: Solver::new(settings.method),
@@ -158,14 +161,14 @@ impl Place {
             return (self.flat.solve(problem, solution), (1, false));
         }
         let (nested, tolerance) = (&mut self.nested, self.whole.settings.tolerance);
-        nested.load(problem, grouping, &solution.labels, settings.coupling_as_published, &Serial);
+        nested.load(problem, grouping, &solution.labels, settings.coupling.as_published, &Serial);
         let force = settings.method == Method::Fbic;
         match force {
             true => nested.exchange_forces(&Serial),
             false => nested.coupling().run(&coupling_settings(settings), &Serial),
         }
         let (iterations, settled) = nested.outcome();
-        let agree = !settings.coupling_as_published && !force;
+        let agree = !settings.coupling.as_published && !force;
         (nested.finish(problem, solution, tolerance, agree, &Serial), (iterations, !settled))
     }
 }
