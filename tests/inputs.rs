@@ -265,6 +265,7 @@ fn an_overwritten_number_of_a_body_changes_nothing() {
 fn no_number_that_is_none_stays_in_a_quarantined_body() {
     let (mut world, ball) = ball_on_floor();
     let mut physics = Physics::new();
+    physics.step(&mut world, H);
     world.get::<&mut Position>(ball).unwrap().0.x = f64::NAN;
     physics.step(&mut world, H);
     assert_eq!(physics.report().quarantined, 1);
