@@ -57,7 +57,7 @@ fn unpack_bundles(world: &mut World) {
 fn gather_state(step: &mut Step<'_>) -> bool {
     let bodies = &mut step.work.bodies;
     let mut seen = 0;
-    let mut bad: Vec<(Entity, u32, BadQuantity)> = Vec::new();
+    let mut bad: Vec<(Entity, u32, Option<BadQuantity>)> = Vec::new();
     for (entity, kind, position, rotation, v, w, mass, inertia, index, damping, out, point) in
         step.world.query_mut::<State<'_>>()
     {
@@ -77,10 +77,14 @@ fn gather_state(step: &mut Step<'_>) -> bool {
         };
         if out {
             bodies.hold(slot);
+            // What is written to it while it is out may mend it, but no number that is none stays in the world.
+            if !is_finite(&view) {
+                bad.push((entity, slot as u32, None));
+            }
             continue;
         }
         match first_bad(&view, &bodies.view[slot], bodies.known[slot], point, step.settings) {
-            Some(quantity) => bad.push((entity, slot as u32, quantity)),
+            Some(quantity) => bad.push((entity, slot as u32, Some(quantity))),
             None => {
                 let view = unit_rotation(view);
                 rotation.0 = view.rotation;
@@ -105,9 +109,16 @@ fn gather_state(step: &mut Step<'_>) -> bool {
     }
     for (entity, slot, quantity) in bad {
         freeze(step.world, bodies, entity, slot as usize, step.settings.tuning.max_position);
-        step.report.trouble(Trouble::Quarantined { entity, quantity });
+        if let Some(quantity) = quantity {
+            step.report.trouble(Trouble::Quarantined { entity, quantity });
+        }
     }
     true
+}
+
+fn is_finite(view: &BodyView) -> bool {
+    let moves = view.linear_velocity.is_finite() && view.angular_velocity.is_finite();
+    moves && view.position.is_finite() && view.rotation.is_finite()
 }
 
 /// Rotations that drifted from unit length by round-off or by hand are made unit again.
@@ -253,8 +264,9 @@ fn renumber(world: &mut World, bodies: &mut Bodies) {
     let mut order: Vec<(u64, Entity, Option<usize>)> = world
         .query_mut::<State<'_>>()
         .into_iter()
-        .map(|(entity, .., index, _, _, _)| {
-            let old = index.map(|i| i.0 as usize).filter(|&s| bodies.entity.get(s) == Some(&entity));
+        .map(|(entity, ..)| {
+            // Not by its `BodyIndex`, which anything may have overwritten: the order of known bodies never changes.
+            let old = bodies.slot_of(entity).map(|slot| slot as usize);
             let rank = old.map_or(1 << 32 | u64::from(entity.id()), |s| s as u64);
             (rank, entity, old)
         })

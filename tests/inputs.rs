@@ -242,6 +242,44 @@ fn numbers_of_bodies_and_colliders_are_told_and_the_last_good_ones_stay() {
 }
 
 #[test]
+fn an_overwritten_number_of_a_body_changes_nothing() {
+    let run = |number: Option<u32>| {
+        let (mut world, first) = ball_on_floor();
+        let mut physics = Physics::new();
+        world.spawn(ball(DVec3::new(0.2, 0.1, 1.6)));
+        for step in 0..40 {
+            if let Some(number) = number.filter(|_| step == 14) {
+                *world.get::<&mut BodyIndex>(first).unwrap() = BodyIndex(number);
+            }
+            physics.step(&mut world, H);
+        }
+        state_hash(&world)
+    };
+    let untouched = run(None);
+    for number in [0, 2, 7, u32::MAX] {
+        assert_eq!(run(Some(number)), untouched, "{number}");
+    }
+}
+
+#[test]
+fn no_number_that_is_none_stays_in_a_quarantined_body() {
+    let (mut world, ball) = ball_on_floor();
+    let mut physics = Physics::new();
+    physics.step(&mut world, H);
+    world.get::<&mut Position>(ball).unwrap().0.x = f64::NAN;
+    physics.step(&mut world, H);
+    assert_eq!(physics.report().quarantined, 1);
+    world.get::<&mut LinearVelocity>(ball).unwrap().0.x = f64::NEG_INFINITY;
+    physics.step(&mut world, H);
+    assert_all_finite(&world);
+    // Mended and let in again, it goes on.
+    world.get::<&mut Position>(ball).unwrap().0 = DVec3::Z * 3.0;
+    world.remove_one::<Quarantined>(ball).unwrap();
+    physics.step(&mut world, H);
+    assert!(physics.report().quarantined == 0 && world.get::<&Position>(ball).unwrap().0.z < 3.0);
+}
+
+#[test]
 fn a_kinematic_target_that_is_none_leaves_the_body_where_it_is() {
     let mut world = World::new();
     let body = world.spawn(RigidBody::kinematic());

@@ -375,7 +375,7 @@ impl Engine {
             ..PivotSettings::default()
         };
         let singly = PivotSettings {
-            max_pivots: settings.max_pivots.max(system.rows() as u32),
+            max_pivots: settings.max_pivots.max(SINGLE_PIVOTS.min(system.rows() as u32)),
             single_pivots: u32::MAX,
             ..together
         };
@@ -390,6 +390,10 @@ impl Engine {
         }
     }
 }
+
+/// Single pivots at most: random problems of up to 400 rows need no more than they have rows. A heap of some thousand rows would
+/// take a factorization a row, minutes, and not arrive either.
+const SINGLE_PIVOTS: u32 = 400;
 
 /// The interior point as it is tried first.
 fn quick(settings: &Settings, rough: f64) -> IpmSettings {

@@ -32,6 +32,16 @@ pub enum MatrixError {
         /// Row, from 0.
         row: usize,
     },
+    /// A finite number whose square is none.
+    #[error("{name} is {value:e} in row {row}: numbers are at most {LARGEST:e}; a row without a bound has `inf` or `-inf`")]
+    TooLarge {
+        /// Which vector or matrix.
+        name: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// The number.
+        value: f64,
+    },
     /// lo > hi.
     #[error("row {row} has lo = {lo} above hi = {hi}: no impulse lies between")]
     Bounds {
@@ -73,6 +83,9 @@ pub enum MatrixError {
 
 /// Relative asymmetry that counts as round-off.
 const SYMMETRIC: f64 = 1e-9;
+
+/// Sums of a few thousand products of two such numbers are still numbers: norms and residuals stay finite.
+const LARGEST: f64 = 1e100;
 
 /// Checks a problem and solves it by one method, from its `lambda0` where there is one.
 pub fn solve_matrix(
@@ -139,6 +152,7 @@ pub fn check(problem: &MatrixProblem) -> Result<(), MatrixError> {
         ("b", problem.b.len()),
         ("lo", problem.lo.len()),
         ("hi", problem.hi.len()),
+        ("lambda0", problem.lambda0.as_ref().map_or(rows, Vec::len)),
     ] {
         if found != rows {
             return Err(MatrixError::Length { name, found, rows });
@@ -146,11 +160,13 @@ pub fn check(problem: &MatrixProblem) -> Result<(), MatrixError> {
     }
     for row in 0..rows {
         let (lo, hi) = (problem.lo[row], problem.hi[row]);
-        if !problem.b[row].is_finite() {
-            return Err(MatrixError::NotANumber { name: "b", row });
-        }
         if lo.is_nan() || hi.is_nan() || lo == f64::INFINITY || hi == f64::NEG_INFINITY {
             return Err(MatrixError::NotANumber { name: "a bound", row });
+        }
+        let guess = problem.lambda0.as_ref().map(|l| ("lambda0", l[row]));
+        let bounds = [("lo", lo), ("hi", hi)].into_iter().filter(|(_, x)| x.is_finite());
+        for (name, value) in bounds.chain([("b", problem.b[row])]).chain(guess) {
+            check_number(name, row, value)?;
         }
         if lo > hi {
             return Err(MatrixError::Bounds { row, lo, hi });
@@ -162,14 +178,20 @@ pub fn check(problem: &MatrixProblem) -> Result<(), MatrixError> {
     check_matrix(problem)
 }
 
+fn check_number(name: &'static str, row: usize, value: f64) -> Result<(), MatrixError> {
+    match value.abs() {
+        size if size <= LARGEST => Ok(()),
+        size if size.is_finite() => Err(MatrixError::TooLarge { name, row, value }),
+        _ => Err(MatrixError::NotANumber { name, row }),
+    }
+}
+
 fn check_matrix(problem: &MatrixProblem) -> Result<(), MatrixError> {
     let a = &problem.a;
     let largest = a.data().iter().fold(0.0f64, |m, x| m.max(x.abs()));
     for (row, entries) in a.outer_iterator().enumerate() {
         for (column, &x) in entries.iter() {
-            if !x.is_finite() {
-                return Err(MatrixError::NotANumber { name: "A", row });
-            }
+            check_number("A", row, x)?;
             let mirrored = a.get(column, row).copied().unwrap_or(0.0);
             let difference = (x - mirrored).abs() / largest;
             if difference > SYMMETRIC {
@@ -255,5 +277,16 @@ mod tests {
         assert!(matches!(check(&crossed), Err(MatrixError::Bounds { row: 0, .. })));
         let nan = problem(&[(0, 0, 1.0)], &[f64::NAN], 0.0, 1.0);
         assert!(matches!(check(&nan), Err(MatrixError::NotANumber { name: "b", row: 0 })));
+        for (b, lo, a, name) in [(1e300, 0.0, 1.0, "b"), (0.0, -1e300, 1.0, "lo"), (0.0, 0.0, 1e300, "A")] {
+            let large = problem(&[(0, 0, a)], &[b], lo, 1.0);
+            assert!(matches!(check(&large), Err(MatrixError::TooLarge { name: n, row: 0, .. }) if n == name));
+        }
+        let guessed = |guess: Vec<f64>| MatrixProblem {
+            lambda0: Some(guess),
+            ..problem(&[(0, 0, 1.0)], &[0.0], 0.0, 1.0)
+        };
+        assert!(matches!(check(&guessed(vec![f64::INFINITY])), Err(MatrixError::NotANumber { name: "lambda0", .. })));
+        assert!(matches!(check(&guessed(vec![1e300])), Err(MatrixError::TooLarge { name: "lambda0", .. })));
+        assert!(matches!(check(&guessed(vec![])), Err(MatrixError::Length { name: "lambda0", .. })));
     }
 }
