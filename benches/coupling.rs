@@ -44,7 +44,7 @@ const SCENES: [(&str, u64, u64, u64, f64); 8] = [
 ];
 
 /// Median wall times (ms) of two ways to the same answer, in turns of five runs each: at least 100 ms of both, or one turn. Those of
-/// the second are within `together`, after a run that wakes whoever helps.
+/// the second are within `together`, after a run that wakes the helpers.
 fn in_turns(
     mut first: impl FnMut(),
     mut second: impl FnMut() + Send,

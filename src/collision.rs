@@ -55,7 +55,7 @@ pub struct Collision {
     pub crowds: Crowds,
     /// What happened in this step.
     pub events: Vec<ContactEvent>,
-    /// The user's say in who meets whom.
+    /// The user's filter of pairs.
     pub filter: Option<PairFilter>,
     /// Number of the pass, to notice bodies that are gone.
     pub pass: u64,
@@ -287,7 +287,7 @@ pub struct NearPair {
     /// Numbers of the colliders, the earlier body first.
     pub ids: (u32, u32),
     /// Apart for as long as the two odometers together show less than this (m): what they showed when the two were found to be
-    /// apart, and the distance at that time. A lower bound, so that whoever skips the pair misses nothing.
+    /// apart, and the distance at that time. A lower bound, so that a pair that is skipped misses nothing.
     pub free: f64,
 }
 

@@ -22,7 +22,7 @@
 //! | [`exec`] | threads that share the work of one solve |
 //! | [`settings`], [`report`], [`snapshot`], [`clock`], [`stopwatch`], [`impulse`], [`testing`] | what their names say |
 //!
-//! # Who may know whom
+//! # Which module may use which
 //!
 //! ```text
 //! cli, scene, replay ─► physics ─► systems ─► schedule, settings, report, state

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The stages of a step, in order. *Forces* and *Rows* are made for users' systems; any other is open to them too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Bad state is taken out before anybody reads it.
+    /// Bad state is taken out before any other stage reads it.
     Guard,
     /// Scripts and targets move kinematic bodies.
     Motion,

@@ -56,7 +56,7 @@ impl Executor for Parallel {
 /// Threads of the rayon pool that stay awake for a while ([`Crew::together`]); before and after it, the calling thread alone.
 ///
 /// A thread leads one team at a time: whatever it works on while it does, and whichever crew it asks, the regions are for that team. So
-/// the helpers of a whole step serve every solve within it, and nobody has to be woken for each.
+/// the helpers of a whole step serve every solve within it, and no thread has to be woken for each.
 #[derive(Debug, Default)]
 pub struct Crew(Arc<Team>);
 

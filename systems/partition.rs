@@ -13,7 +13,7 @@ use crate::state::{Bodies, ConstraintBlock, Island, NO_ISLAND, Rows, Scheme, Wor
 use hecs::World;
 use rayon::prelude::*;
 
-/// Bodies per partition where a coupling method is asked for and nobody says how to cut (000 Table 2).
+/// Bodies per partition where a coupling method is asked for without a way to cut (000 Table 2).
 const PUBLISHED_SIZE: u32 = 16;
 
 /// Decides how every island is solved and, where it is cut, which body goes where. The choice follows from the constraint
@@ -271,7 +271,7 @@ pub fn show_partitions(step: &mut Step<'_>) {
             let entity = &mut work.partition_entities[used];
             used += 1;
             if step.world.query_one_mut::<ShownMut<'_>>(*entity).is_err() {
-                // Somebody took it, or something of it, away.
+                // The game took it, or something of it, away.
                 let _ = step.world.despawn(*entity);
                 *entity = step.world.spawn(Shown::default());
             }

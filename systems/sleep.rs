@@ -229,7 +229,7 @@ fn is_steady(view: &BodyView, since: &Rest, time: f64, settings: &Settings) -> b
         && gained < GAIN_SHARE * settings.sleep_speed
 }
 
-/// The island of a slot; all bodies without one share the last place, which nobody reads.
+/// The island of a slot; all bodies without one share the last place, which is not read.
 fn group(island_of: &[u32], slot: usize) -> usize {
     match island_of.get(slot) {
         Some(&island) if island != NO_ISLAND => island as usize,

@@ -37,7 +37,7 @@ fn write(name: &str, recordings: &[Recording]) -> PathBuf {
     path
 }
 
-/// Keeps a screenshot if somebody wants to look at it.
+/// Keeps a screenshot where a folder for it is named.
 fn keep(browser: &mut Chromium, name: &str) -> Vec<u8> {
     let png = browser.screenshot();
     if let Some(dir) = std::env::var_os("TURNBUCKLE_SCREENSHOTS") {

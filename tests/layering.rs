@@ -1,4 +1,4 @@
-//! Who may know whom (the architecture section of the crate's documentation), read off the `use` lines.
+//! Which module may use which (the architecture section of the crate's documentation), read off the `use` lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};

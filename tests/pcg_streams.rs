@@ -37,7 +37,7 @@ fn frames(name: &str, set: &[&str], steps: [u64; 2]) -> Vec<RowProblem> {
         if steps.contains(&step.report.step) && step.work.substep.0 == 0 {
             let fits = step.work.islands.iter().filter(|i| i.problem.rows() <= MOST_ROWS);
             let largest = fits.max_by_key(|i| i.problem.rows());
-            sink.lock().expect("nobody panicked").extend(largest.map(|i| i.problem.clone()));
+            sink.lock().expect("no holder of the lock panicked").extend(largest.map(|i| i.problem.clone()));
         }
     });
     let dt = scene.dt();
@@ -45,7 +45,7 @@ fn frames(name: &str, set: &[&str], steps: [u64; 2]) -> Vec<RowProblem> {
         scene.physics.step(&mut scene.world, dt);
     }
     drop(scene);
-    Arc::into_inner(kept).expect("the scene is gone").into_inner().expect("nobody panicked")
+    Arc::into_inner(kept).expect("the scene is gone").into_inner().expect("no holder of the lock panicked")
 }
 
 fn solve(problem: &RowProblem, method: Method) -> (Solution, turnbuckle::solver::SolveStats) {
@@ -135,7 +135,7 @@ mod partitions {
                 let stats =
                     coupling_loop::solve(&mut nested, &problem, &grouping, &mut solution, &settings, &Serial);
                 println!("{name}, {inside:?} from {rows} rows, interface {interface:?}: {stats:?}");
-                assert!(rows > 0 || stats.inner_iterations > 0, "{name}: nobody asked for gradients");
+                assert!(rows > 0 || stats.inner_iterations > 0, "{name}: no gradients were asked for");
                 if stats.residual_relative > 1e-9 {
                     assert!(!stats.converged, "{name}: {stats:?}");
                     continue;

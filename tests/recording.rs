@@ -26,7 +26,7 @@ fn run(name: &str, steps: u32) -> (Recording, Vec<[Duration; 2]>) {
 }
 
 /// The share of the time that recording takes. Every run of a scene does the same work step by step, so the least that each
-/// step took in any of them is what it costs when nobody else has the machine.
+/// step took in any of them is what it costs on an idle machine.
 fn share(name: &str, steps: u32, runs: u32) -> (Recording, f64) {
     let (recording, mut least) = run(name, steps);
     for _ in 1..runs {

@@ -134,7 +134,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whoever reads may have read enough (`turnbuckle check SCENE | head -3`); then printing ends the program without a word.
+/// The reader may have read enough (`turnbuckle check SCENE | head -3`); then printing ends the program without a word.
 fn end_with_the_reader() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

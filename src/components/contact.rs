@@ -11,7 +11,7 @@ use crate::geometry::{Rides, Turns};
 use glam::{DQuat, DVec3};
 use hecs::Entity;
 
-/// Who touches whom.
+/// The two colliders that touch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contact {
     /// The body that was created first.

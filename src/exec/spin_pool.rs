@@ -2,11 +2,11 @@
 //!
 //! A factorization in parts has some seven regions of ten to two hundred microseconds each. Putting threads to sleep and waking them costs
 //! as much as a small region; a thread that keeps looking takes up the next one within a fraction of a microsecond. So helpers stay,
-//! look for work while there is none, and leave when they are dismissed or nobody has needed them for long. Whoever leads a team works
-//! too and depends on nobody: without helpers it does everything itself.
+//! look for work while there is none, and leave when they are dismissed or have found none for long. The leading thread works
+//! too and depends on no helper: without any it does everything itself.
 //!
 //! Every thread begins with items of its own, the same in every region: what a partition owns is a megabyte that lies in the cache of
-//! whoever worked on it last, and fetching it from there costs more than most regions.
+//! the core that worked on it last, and fetching it from there costs more than most regions.
 
 // Items and a closure are lent to other threads for the time of a call. No safe way of sharing them knows that the call waits.
 #![allow(unsafe_code)]
@@ -16,8 +16,8 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Looks between which a waiting thread does not ask whether somebody else needs its core: some tens of microseconds, the longest
-/// stretch between two regions that nobody shares. Where somebody does need it, whoever asks is gone for milliseconds.
+/// Looks between which a waiting thread does not offer its core to other programs: some tens of microseconds, the longest
+/// stretch between two shared regions. Where another program takes the core, the thread is gone for milliseconds.
 const LOOKS: u32 = 10_000;
 
 /// Time without any work after which a helper leaves, or dozes.
@@ -29,7 +29,7 @@ const DOZE: Duration = Duration::from_micros(50);
 /// What a helper does after long idleness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
-    /// Looks again every now and then: whoever leads analyses a new pattern, and there is nothing else to do.
+    /// Looks again every now and then: the leader analyses a new pattern, and there is nothing else to do.
     #[default]
     Dozes,
     /// Leaves, so that its thread can do something else.
@@ -48,7 +48,7 @@ struct Job {
 }
 
 impl Job {
-    /// Works on the items of a bit, which nobody else has.
+    /// Works on the items of a bit, which no other thread has.
     fn run(&self, bit: usize) {
         for item in (bit..self.items).step_by(BITS) {
             // SAFETY: a bit is taken once, and `for_each` keeps items and closure until all are done.
@@ -87,7 +87,7 @@ struct Call {
     job: UnsafeCell<Option<Job>>,
 }
 
-// SAFETY: `job` is written by the leader while no item can be taken, and read by those who have taken one, whom the leader waits for.
+// SAFETY: `job` is written by the leader while no item can be taken, and read by threads that have taken one; the leader waits for these.
 unsafe impl Sync for Team {}
 // SAFETY: between calls `job` points to nothing that is used.
 unsafe impl Send for Team {}
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Team {
 }
 
 impl Team {
-    /// Helps whoever leads until [`dismiss`](Self::dismiss); `idle` says what comes of having nothing to do for long. Helpers are numbered
+    /// Helps the leader until [`dismiss`](Self::dismiss); `idle` says what comes of having nothing to do for long. Helpers are numbered
     /// from one.
     pub fn help(&self, number: usize, idle: Idle) {
         let _here = Here::new(&self.helpers);
@@ -125,7 +125,7 @@ impl Team {
         }
     }
 
-    /// Is anybody there to help?
+    /// Are there helpers?
     pub fn has_helpers(&self) -> bool {
         self.helpers.load(Ordering::Relaxed) > 0
     }
@@ -149,7 +149,7 @@ impl Team {
         self.own.load(Ordering::Relaxed) << (number as u32 % threads)
     }
 
-    /// Runs `f(number, item)` on all items, with whoever helps, and returns when all are done. Within one of its own items, or for a
+    /// Runs `f(number, item)` on all items, with the helpers there are, and returns when all are done. Within one of its own items, or for a
     /// second leader, everything happens on the calling thread.
     ///
     /// # Panics
@@ -163,7 +163,7 @@ impl Team {
         let bits = n.min(BITS);
         let shared = Shared { first: items.as_mut_ptr(), f };
         let job = Job { call: call::<T, F>, data: (&raw const shared).cast(), items: n };
-        // SAFETY: this call alone leads (`busy`), and every item of the last one is done, so that nobody reads the old job.
+        // SAFETY: this call alone leads (`busy`), and every item of the last one is done, so that no thread reads the old job.
         unsafe { *self.call.0.job.get() = Some(job) };
         self.broken.store(false, Ordering::Relaxed);
         self.done.0.store(0, Ordering::Relaxed);
@@ -204,13 +204,13 @@ impl Team {
 
     fn work(&self, bit: usize) {
         let _done = Done(self);
-        // SAFETY: whoever has taken a bit sees the job it belongs to, which stays until the bit is done.
+        // SAFETY: a thread that has taken a bit sees the job it belongs to, which stays until the bit is done.
         let Some(job) = (unsafe { *self.call.0.job.get() }) else { return };
         job.run(bit);
     }
 }
 
-/// Somebody who helps, for as long as this lives.
+/// A helper, for as long as this lives.
 struct Here<'a>(&'a AtomicU32);
 
 impl<'a> Here<'a> {
@@ -233,7 +233,7 @@ struct Shared<T, F> {
 }
 
 /// # Safety
-/// `data` is a [`Shared`] of these types with more than `item` items, and nobody else has this one.
+/// `data` is a [`Shared`] of these types with more than `item` items, and no other thread has this one.
 unsafe fn call<T: Send, F: Fn(usize, &mut T) + Sync>(data: *const (), item: usize) {
     // SAFETY: as the caller promised. `T: Send` and `F: Sync` let other threads do so.
     unsafe {

@@ -1,4 +1,4 @@
-//! Crowds: more bodies in one place than there is room for, and whom each of them is looked at with.
+//! Crowds: more bodies in one place than there is room for, and which others each of them is looked at with.
 //!
 //! Solid bodies that do not overlap keep the balls inside of them apart. Where the balls of more than [`MOST`] others overlap a
 //! body's own, bodies were put into each other, n of them with n²/2 pairs. Of these pairs as many are listed as help to part the

@@ -1,12 +1,16 @@
 //! Shapes, mass properties and collision. The only place that knows parry3d-f64; it knows no entities.
 
+#[doc(hidden)]
 pub mod broad;
+#[doc(hidden)]
 pub mod crowd;
 pub mod mass;
+#[doc(hidden)]
 pub mod narrow;
 pub mod query;
 pub mod shape;
 pub mod surface;
+#[doc(hidden)]
 pub mod sweep;
 
 pub use broad::{Bounds, Box3, BroadPhase, insert_sorted};

@@ -1,4 +1,4 @@
-//! Who is tied to whom: bodies as nodes, constraints as weighted edges.
+//! What is tied to what: bodies as nodes, constraints as weighted edges.
 
 /// An undirected graph over bodies as compressed neighbour lists; both directions of an edge are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -57,7 +57,7 @@ impl Growth<'_> {
             self.take(body, group);
             size += 1;
         }
-        // Orphans: next to this group, and with nobody left in G₀.
+        // Orphans: next to this group, and with no neighbour left in G₀.
         let mut orphans: Vec<u32> =
             self.frontier.iter().copied().filter(|&b| self.degree[b as usize] == 0).collect();
         orphans.sort_unstable();

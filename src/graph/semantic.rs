@@ -3,17 +3,17 @@
 use super::bodies::{BodyGraph, Grouping};
 
 /// Bodies with the same hint share a partition. A body without one joins the partition it is tied to by the most rows,
-/// nearest first; what nobody reaches becomes a partition of its own.
+/// nearest first; what no partition reaches becomes a partition of its own.
 pub fn partition(graph: &BodyGraph, hints: &[Option<u32>]) -> Grouping {
     let mut names: Vec<u32> = hints.iter().flatten().copied().collect();
     names.sort_unstable();
     names.dedup();
-    let nobody = names.len() as u32;
+    let unlabelled = names.len() as u32;
     let mut label: Vec<u32> = hints
         .iter()
-        .map(|hint| hint.and_then(|h| names.binary_search(&h).ok()).map_or(nobody, |i| i as u32))
+        .map(|hint| hint.and_then(|h| names.binary_search(&h).ok()).map_or(unlabelled, |i| i as u32))
         .collect();
-    let mut open: Vec<u32> = (0..label.len() as u32).filter(|&b| label[b as usize] == nobody).collect();
+    let mut open: Vec<u32> = (0..label.len() as u32).filter(|&b| label[b as usize] == unlabelled).collect();
     let mut rows = vec![0u64; names.len()];
     // Wave by wave, so that the order of bodies within a wave does not matter.
     loop {
@@ -21,12 +21,12 @@ pub fn partition(graph: &BodyGraph, hints: &[Option<u32>]) -> Grouping {
         for &body in &open {
             rows.fill(0);
             for (other, weight) in graph.ties(body) {
-                if label[other as usize] != nobody {
+                if label[other as usize] != unlabelled {
                     rows[label[other as usize] as usize] += u64::from(weight);
                 }
             }
             let best =
-                (0..rows.len()).filter(|&g| rows[g] > 0).max_by_key(|&g| (rows[g], nobody as usize - g));
+                (0..rows.len()).filter(|&g| rows[g] > 0).max_by_key(|&g| (rows[g], unlabelled as usize - g));
             if let Some(group) = best {
                 joined.push((body, group as u32));
             }
@@ -37,7 +37,7 @@ pub fn partition(graph: &BodyGraph, hints: &[Option<u32>]) -> Grouping {
         for &(body, group) in &joined {
             label[body as usize] = group;
         }
-        open.retain(|&b| label[b as usize] == nobody);
+        open.retain(|&b| label[b as usize] == unlabelled);
     }
     Grouping::from_labels(&label)
 }

@@ -56,7 +56,7 @@ pub struct Multifrontal {
     hand: Hand,
 }
 
-/// What whoever factors needs for himself.
+/// Scratch of one factorization.
 #[derive(Clone, Debug, Default)]
 struct Hand {
     /// Fronts to be factored in one call.

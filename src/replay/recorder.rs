@@ -33,7 +33,7 @@ pub struct Recorder {
     parts: PartBuilder,
     /// Who is at each place of `recording.bodies`.
     entities: Vec<Entity>,
-    /// Place by entity id; whoever reads it compares the entity.
+    /// Place by entity id; a reader compares the entity.
     slot_by_id: Vec<u32>,
     steps: u64,
     bytes: usize,

@@ -31,7 +31,7 @@ impl Scene {
     pub fn new(plan: ScenePlan) -> Scene {
         let mut world = World::new();
         let bodies: Vec<Entity> = plan.bodies.iter().map(|b| spawn_body(&mut world, b)).collect();
-        // Joints to the world hold on to one fixed body at its origin, made only if somebody asks for it.
+        // Joints to the world hold on to one fixed body at its origin, made only if a joint asks for it.
         let anchored = plan.joints.iter().any(ties_to_world);
         let ground = anchored.then(|| world.spawn(RigidBody::fixed()));
         let entity = |body: Option<u32>| match body {

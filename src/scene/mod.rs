@@ -15,17 +15,23 @@ mod body;
 mod chain;
 pub mod error;
 mod expand;
+#[doc(hidden)]
 pub mod expect;
+#[doc(hidden)]
 pub mod expr;
+#[doc(hidden)]
 pub mod files;
 mod generate;
 pub mod handle;
 mod instantiate;
 mod joint;
 mod joints;
+#[doc(hidden)]
 pub mod judge;
+#[doc(hidden)]
 pub mod limits;
 mod odd;
+#[doc(hidden)]
 pub mod plan;
 mod play;
 mod random;
@@ -33,6 +39,7 @@ mod read;
 mod resolve;
 mod script;
 mod settings;
+#[doc(hidden)]
 pub mod summary;
 mod text;
 pub mod watch;

@@ -1,5 +1,5 @@
 //! What must hold of a snapshot before anything of it is written: its checksum, and that every number in it may be used as
-//! it is. The second also holds for bytes whose checksum somebody else made fit.
+//! it is. The second also holds for bytes whose checksum was made to fit.
 
 use super::bodies::State as BodyComponents;
 use super::{HEAD, SnapshotError, State, StateCodec, constraints};

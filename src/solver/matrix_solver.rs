@@ -33,7 +33,9 @@ pub enum MatrixError {
         row: usize,
     },
     /// A finite number whose square is none.
-    #[error("{name} is {value:e} in row {row}: numbers are at most {LARGEST:e}; a row without a bound has `inf` or `-inf`")]
+    #[error(
+        "{name} is {value:e} in row {row}: numbers are at most {LARGEST:e}; a row without a bound has `inf` or `-inf`"
+    )]
     TooLarge {
         /// Which vector or matrix.
         name: &'static str,
@@ -285,7 +287,10 @@ mod tests {
             lambda0: Some(guess),
             ..problem(&[(0, 0, 1.0)], &[0.0], 0.0, 1.0)
         };
-        assert!(matches!(check(&guessed(vec![f64::INFINITY])), Err(MatrixError::NotANumber { name: "lambda0", .. })));
+        assert!(matches!(
+            check(&guessed(vec![f64::INFINITY])),
+            Err(MatrixError::NotANumber { name: "lambda0", .. })
+        ));
         assert!(matches!(check(&guessed(vec![1e300])), Err(MatrixError::TooLarge { name: "lambda0", .. })));
         assert!(matches!(check(&guessed(vec![])), Err(MatrixError::Length { name: "lambda0", .. })));
     }

@@ -37,13 +37,13 @@ pub struct Bodies {
     pub rest: Vec<f64>,
     /// Did it neither go anywhere nor gain speed when that was last looked at?
     pub steady: Vec<bool>,
-    /// Poses elsewhere than at the start of the step: scratch memory of whoever evaluates constraints there.
+    /// Poses elsewhere than at the start of the step: scratch memory for constraints that are evaluated there.
     pub ahead: Vec<BodyView>,
     /// Geometric stiffness (6×6, row by row), its negative part cut; empty when there is none.
     pub stiffness: Vec<[f64; 36]>,
     /// Damping that comes with it (3×3, row by row, on rotation) and its product with the neighbours' velocities.
     pub stiffness_damping: Vec<([f64; 9], [f64; 3])>,
-    /// Slot by entity id; whoever reads it compares the entity.
+    /// Slot by entity id; a reader compares the entity.
     pub slot_by_id: Vec<u32>,
 }
 

@@ -77,7 +77,7 @@ pub struct Work {
     pub energy: Option<f64>,
     /// What the last step was computed from, if it changed nothing.
     pub still: Option<crate::systems::still::Still>,
-    /// Gravity when sleepers were last looked at; a change wakes everybody.
+    /// Gravity when sleepers were last looked at; a change wakes all.
     pub sleep_gravity: Option<DVec3>,
 }
 

@@ -161,7 +161,7 @@ pub fn stopped(contact: &Contact) -> ContactEvent {
     if contact.sensor { ContactEvent::Left(names) } else { ContactEvent::Stopped(names) }
 }
 
-/// Who touches whom.
+/// The bodies that touch.
 pub fn names(contact: &Contact) -> PairNames {
     PairNames { a: contact.a, b: contact.b, collider_a: contact.collider_a, collider_b: contact.collider_b }
 }

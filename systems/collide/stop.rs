@@ -131,7 +131,7 @@ fn is_clear(fast: &ColliderRecord, other: &ColliderRecord, bodies: &Bodies, moti
 }
 
 /// The share of a relative motion after which a fast collider touches another, if its core would get into the
-/// other: whoever only touches is the solver's to hold, and may slide on.
+/// other: a body that only touches is the solver's to hold, and may slide on.
 fn free_share(
     fast: &ColliderRecord,
     other: &ColliderRecord,

@@ -7,7 +7,7 @@ use turnbuckle::components::*;
 use turnbuckle::geometry::{Shape, ShapeHandle};
 use turnbuckle::{Physics, Settings};
 
-/// A stage in which nobody sleeps: creep must show.
+/// A stage in which no body sleeps: creep must show.
 pub fn awake() -> Physics {
     Physics::with_settings(Settings { sleep: false, ..Settings::default() })
 }

@@ -211,7 +211,7 @@ impl Tree {
         (step.shape(), written)
     }
 
-    /// Only the fronts that are `wanted`, for substitution. Numbers pass between them and to parents that are not, for whoever goes
+    /// Only the fronts that are `wanted`, for substitution. Numbers pass between them and to parents that are not, for the thread that goes
     /// on there.
     ///
     /// # Panics

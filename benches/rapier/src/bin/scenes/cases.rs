@@ -37,7 +37,7 @@ pub enum Path {
     Reference(u32),
     /// Farthest motion of what is to stand.
     Start,
-    /// Nothing: it would rank nobody.
+    /// Nothing: it would rank no engine.
     Untold,
 }
 

@@ -37,7 +37,7 @@ pub struct Watch<'a> {
     load: usize,
     /// Bodies that are to stand, and where.
     standing: Vec<(usize, r::Pose)>,
-    /// Who may not come near whom.
+    /// Which may not come near which.
     empty: Option<(&'a Empty, usize, Vec<usize>)>,
     last: Vec<r::Pose>,
     start: Instant,
