@@ -213,6 +213,7 @@ fn read(input: &mut impl Read) -> std::io::Result<Frame> {
         lo,
         hi,
         kind,
+        cones: Vec::new(),
     };
     Ok(Frame { step: head[0] as u64, island: head[1] as u64, problem, labels })
 }

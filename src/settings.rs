@@ -58,6 +58,18 @@ pub enum Integrator {
     SemiImplicit,
 }
 
+/// What bounds friction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FrictionLaw {
+    /// Two tangent rows with bounds of their own from the normal impulses of the last steps (000 eq. 11): what slides one way is held
+    /// across it.
+    #[default]
+    Box,
+    /// Coulomb's cone, in the same solve as the normal impulses. Solvers that decide all rows of a group together have it (`auto`,
+    /// `bpp`, `ipm`, `schur-ipm`); under the others friction stays a box.
+    Cone,
+}
+
 /// What a game or a simulation sets. Change fields between steps as you like: a number that is out of its range ([`table`]) is told
 /// in the next step's report, and the last one that was within is put back.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +108,8 @@ pub struct Settings {
     pub sleep_time: f64,
     /// Are energy and joint error measured after each step? Default yes; costs one evaluation of the constraints.
     pub measure: bool,
+    /// Law of friction. Default box.
+    pub friction_law: FrictionLaw,
     /// How large groups are cut and how their parts meet.
     pub coupling: CouplingOptions,
     /// What the engine has found to be right for every scene so far.
@@ -186,6 +200,12 @@ pub struct Tuning {
 }
 
 impl Settings {
+    /// Is friction Coulomb's cone under these settings?
+    pub(crate) fn has_cones(&self) -> bool {
+        let decides_all = matches!(self.method, Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm);
+        self.friction_law == FrictionLaw::Cone && decides_all
+    }
+
     /// Choices of every factorization of a step: the one place that makes them.
     pub fn solver_options(&self) -> MixedOptions {
         let kernels = if self.plain_kernels { Kernels::Plain } else { Kernels::Auto };
@@ -210,6 +230,7 @@ impl Default for Settings {
             sleep_speed: 1e-3,
             sleep_time: 0.5,
             measure: true,
+            friction_law: FrictionLaw::default(),
             coupling: CouplingOptions::default(),
             tuning: Tuning::default(),
         }

@@ -4,7 +4,7 @@ use super::gather::world_inertia;
 use super::parallel::for_each;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
-use crate::solver::RowBlock;
+use crate::solver::{Cone, RowBlock};
 use crate::state::{Bodies, Island, Rows};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -91,6 +91,9 @@ fn assemble(
                 island.solution.labels.push(rows.label[i]);
             }
         }
+        let first = rows.cones.partition_point(|cone| cone.row < block.row);
+        let cones = rows.cones[first..].iter().take_while(|cone| cone.row < block.row + block.rows);
+        problem.cones.extend(cones.map(|cone| Cone { row: first_row + cone.row - block.row, mu: cone.mu }));
         problem.blocks.push(RowBlock {
             row: first_row,
             rows: block.rows,

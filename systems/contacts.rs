@@ -3,12 +3,12 @@
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{
-    ContactRow, ContactRules, impacting_fraction_of, normal_offset, relative_velocity, resting_fraction_of,
+    ContactRow, ContactRules, STRIDE, impacting_fraction_of, normal_offset, relative_velocity, resting_fraction_of,
     slides, write_point,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;
-use crate::solver::{Label, RowKind};
+use crate::solver::{Cone, Label, RowKind};
 use crate::state::{Bodies, Closing, ConstraintBlock, Island, NO_ROW, Rows};
 use glam::DVec3;
 use hecs::Entity;
@@ -79,6 +79,7 @@ pub fn write_contacts(step: &mut Step<'_>) {
             }
             // The last step knows nothing of a blow.
             let first = match settings.tuning.friction_passes {
+                _ if settings.has_cones() && !pair.crowded => FirstPass::Cone,
                 0 => FirstPass::Bounded,
                 _ if point.age > 0 && calm > STRUCK => FirstPass::Bounded,
                 _ if slides(point, surface, views, (gain - speed).max(0.0)) => FirstPass::Slides,
@@ -86,6 +87,9 @@ pub fn write_contacts(step: &mut Step<'_>) {
             };
             let normal = rows.len();
             push_point(rows, point, surface, views, d, last, &rules, first);
+            if first == FirstPass::Cone {
+                refine_friction(rows, normal, point, surface, views, gain - speed);
+            }
             if pair.crowded {
                 (rows.lo[normal], rows.label[normal]) = (f64::NEG_INFINITY, Label::Free);
             }
@@ -158,6 +162,35 @@ pub enum FirstPass {
     Sticks,
     /// It slides without friction, which comes in the second pass.
     Slides,
+    /// Nothing: Coulomb's law is solved together with the normal impulse. Spin and rolling stay bounded.
+    Cone,
+}
+
+/// Friction on the mean of the velocities before and after the step where it slides on, on the one after it where it may stop:
+/// w_t = J_t v⁺ + γ J_t v⁻. With γ = 1 sliding is second order and friction's work −μ λ_n|ū_t| is never positive; with γ = 0 what slides
+/// stops dead. γ goes by how often over friction could stop the sliding in this step. `closing` is the velocity (m/s) that the normal
+/// impulse has to stop, that of forces included.
+fn refine_friction(
+    rows: &mut Rows,
+    normal: usize,
+    point: &ManifoldPoint,
+    surface: &Surface,
+    views: [&BodyView; 2],
+    closing: f64,
+) {
+    if rows.cones.last().is_none_or(|cone| cone.row as usize != normal) {
+        return;
+    }
+    let over = relative_velocity(point, views) - surface.velocity;
+    let slip = over - point.normal * point.normal.dot(over);
+    let light: f64 = views.iter().filter(|view| view.is_dynamic()).map(|view| 1.0 / view.mass).sum();
+    let stop = surface.friction * (light * point.load).max(closing);
+    let share = if stop > 0.0 { (slip.length() / stop - 1.0).clamp(0.0, 1.0) } else { 1.0 };
+    let tangents = [point.tangent, point.normal.cross(point.tangent)];
+    for (row, t) in [normal + 1, normal + 2].into_iter().zip(tangents) {
+        // Friction's compliance tells redundant points apart; by what held in the last step it is taken back, so that nothing creeps.
+        rows.d[row] += share * slip.dot(t) - rows.compliance[row] * rows.lambda[row];
+    }
 }
 
 /// Appends the rows of one point.
@@ -176,11 +209,17 @@ pub fn push_point(
     write_point(point, surface, views, d, last, rules, &mut |row| {
         push(rows, &row, normal, label_of(last, row.key), first);
     });
+    if first == FirstPass::Cone && surface.friction > 0.0 {
+        rows.cones.push(Cone { row: normal, mu: surface.friction });
+    }
 }
 
 fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: FirstPass) {
     let friction = row.kind == RowKind::Friction;
+    let tangent = friction && matches!(row.key % STRIDE, 1 | 2);
+    let coulomb = first == FirstPass::Cone && tangent;
     let hi = match first {
+        _ if coulomb => f64::INFINITY,
         FirstPass::Sticks => f64::INFINITY,
         FirstPass::Slides if friction => 0.0,
         _ => row.hi,
@@ -201,7 +240,7 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: Fir
     rows.before.push(0.0);
     rows.lambda.push(row.lambda);
     rows.label.push(label);
-    rows.normal_of.push(if friction { normal } else { NO_ROW });
+    rows.normal_of.push(if friction && !coulomb { normal } else { NO_ROW });
     rows.slides.push(friction && first == FirstPass::Slides);
     rows.friction.push(row.friction);
 }

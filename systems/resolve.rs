@@ -14,7 +14,9 @@ const ROUND_OFF: f64 = 1e-9;
 /// Solves an island again.
 pub fn resolve_island(island: &mut Island, settings: &Settings) {
     let before = island.stats;
-    if !has_sides(island) || decides_cheaply(island, settings) {
+    // A contact that slides is no linear row: under cones the labels are where Newton's method starts.
+    let cones = !island.problem.cones.is_empty();
+    if cones || !has_sides(island) || decides_cheaply(island, settings) {
         island.stats = solve_once(island, settings);
     } else {
         freeze(island);

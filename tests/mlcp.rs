@@ -370,6 +370,7 @@ fn small_problem(random: &mut Random, n: usize) -> (Vec<Vec<f64>>, MatrixProblem
         lo: bounds.iter().map(|b| b.0).collect(),
         hi: bounds.iter().map(|b| b.1).collect(),
         kind: vec![RowKind::Joint; n],
+        cones: Vec::new(),
         partition: None,
         lambda0: None,
     };

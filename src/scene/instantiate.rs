@@ -84,6 +84,9 @@ fn apply_settings(plan: &ScenePlan, physics: &mut Physics) {
     if let Some(v) = from.partition {
         to.partitioning = v;
     }
+    if let Some(v) = from.friction_law {
+        to.friction_law = v;
+    }
     if let Some(v) = from.sleep {
         to.sleep = v;
     }

@@ -54,6 +54,8 @@ pub struct SceneSettings {
     pub partition: Option<Partitioning>,
     /// Do islands at rest fall asleep?
     pub sleep: Option<bool>,
+    /// Law of friction.
+    pub friction_law: Option<crate::settings::FrictionLaw>,
     /// Other numbers of [`crate::Settings`] by their names, within their ranges.
     pub numbers: Vec<(&'static str, f64)>,
 }

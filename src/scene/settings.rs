@@ -5,7 +5,7 @@ use super::expr::Variables;
 use super::plan::{Camera, SceneSettings};
 use super::read::{self, Fields};
 use super::text::Node;
-use crate::settings::Partitioning;
+use crate::settings::{FrictionLaw, Partitioning};
 use crate::settings::table::{Setting, TABLE};
 use crate::solver::Method;
 use glam::DVec3;
@@ -29,6 +29,10 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         solver,
         partition,
         sleep: f.flag("sleep")?,
+        friction_law: f
+            .get("friction_law")
+            .map(|n| read::choice(n, "friction law", &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)]))
+            .transpose()?,
         numbers: read_numbers(&mut f, variables)?,
     };
     f.finish()?;

@@ -1,9 +1,12 @@
 //! Solves a problem that comes as a matrix, by any method; this is what `turnbuckle solve` calls.
 
 use super::auto::{Engine, Settings};
+use super::cone::ConeMemory;
+use super::cone::dense::DenseSystem;
+use super::cone::system::ConeSystem;
 use super::index_sets;
 use super::matrix_system::{MatrixMemory, MatrixSystem};
-use super::problem::MatrixProblem;
+use super::problem::{MatrixProblem, are_cones};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, residual};
 use crate::linalg::sparse_cholesky::SparseCholesky;
@@ -51,6 +54,14 @@ pub enum MatrixError {
         /// Upper bound.
         hi: f64,
     },
+    /// Cones that overlap, lie outside, or have no μ.
+    #[error(
+        "cones must lie in order within the {rows} rows, three rows each, with a friction of zero or more"
+    )]
+    Cones {
+        /// Rows of A.
+        rows: usize,
+    },
     /// A differs from its transpose.
     #[error(
         "A is not symmetric: entries ({row}, {column}) and ({column}, {row}) differ by {difference:.1e} of \
@@ -85,6 +96,9 @@ pub fn solve_matrix(
     settings: &Settings,
 ) -> Result<(Solution, SolveStats), MatrixError> {
     check(problem)?;
+    if !problem.cones.is_empty() {
+        return Ok(solve_cones(problem, method, settings));
+    }
     let mut memory = MatrixMemory::default();
     let mut system = MatrixSystem::new(problem, &mut memory);
     let mut solution = Solution::default();
@@ -106,6 +120,29 @@ pub fn solve_matrix(
     let mut w = Vec::new();
     residual::judge(&mut system, &solution.lambda, &problem.hi, settings.tolerance, &mut w, &mut stats);
     Ok((solution, stats))
+}
+
+/// The same under Coulomb's law.
+fn solve_cones(problem: &MatrixProblem, method: Method, settings: &Settings) -> (Solution, SolveStats) {
+    let mut system = DenseSystem::new(problem);
+    let mut memory = ConeMemory::default();
+    memory.laws.take(&problem.lo, &problem.hi, &problem.cones);
+    let labels = problem.lambda0.as_ref().map(|guess| {
+        let mut labels = Vec::new();
+        let mut w = vec![0.0; guess.len()];
+        system.slack(guess, &mut w);
+        memory.laws.labels(guess, &w, system.diagonal(), &mut labels);
+        labels
+    });
+    let start = labels.as_deref().zip(problem.lambda0.as_deref());
+    let mut stats = memory.solve(&mut system, method, start, settings);
+    stats.analysed = true;
+    let mut solution = Solution { lambda: memory.best.lambda.clone(), ..Solution::default() };
+    let mut w = vec![0.0; solution.lambda.len()];
+    system.slack(&solution.lambda, &mut w);
+    memory.laws.judge((&solution.lambda, &w), &problem.b, system.diagonal(), settings.tolerance, &mut stats);
+    memory.laws.labels(&solution.lambda, &w, system.diagonal(), &mut solution.labels);
+    (solution, stats)
 }
 
 /// Is this a problem with a symmetric positive semidefinite A and bounds in order?
@@ -136,6 +173,9 @@ pub fn check(problem: &MatrixProblem) -> Result<(), MatrixError> {
         if lo > hi {
             return Err(MatrixError::Bounds { row, lo, hi });
         }
+    }
+    if !are_cones(&problem.cones, rows) {
+        return Err(MatrixError::Cones { rows });
     }
     check_matrix(problem)
 }
@@ -188,6 +228,7 @@ mod tests {
             lo: vec![lo; n],
             hi: vec![hi; n],
             kind: vec![RowKind::Joint; n],
+            cones: Vec::new(),
             partition: None,
             lambda0: None,
         }

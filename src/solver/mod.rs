@@ -19,6 +19,7 @@ pub mod auto;
 pub mod baselines;
 pub mod bpp;
 pub mod condensed;
+pub mod cone;
 pub mod delassus_diagonal;
 pub mod files;
 #[doc(hidden)]
@@ -39,7 +40,7 @@ pub mod system;
 
 pub use auto::Settings;
 pub use matrix_solver::{MatrixError, solve_matrix};
-pub use problem::{Coupling, MatrixProblem, RowBlock, RowKind, RowProblem};
+pub use problem::{Cone, Coupling, MatrixProblem, RowBlock, RowKind, RowProblem};
 pub use row_solver::RowSolver;
 
 /// Where a row stands in the index set (000 eq. 12).

@@ -27,6 +27,26 @@ pub enum RowKind {
     Friction,
 }
 
+/// Rows `row`, +1 and +2 are the normal and two tangents of a contact under Coulomb's law: |λ_t| ≤ μ λ_n, and friction acts against the
+/// sliding. What bounds say of these rows does not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cone {
+    /// The normal row.
+    pub row: u32,
+    /// Coefficient of friction.
+    pub mu: f64,
+}
+
+/// Do cones lie in order within so many rows, one beside the other, each with a μ?
+pub fn are_cones(cones: &[Cone], rows: usize) -> bool {
+    let mut end = 0;
+    cones.iter().all(|cone| {
+        let fits = cone.row as usize >= end && cone.row as usize + 3 <= rows;
+        end = cone.row as usize + 3;
+        fits && cone.mu >= 0.0 && cone.mu.is_finite()
+    })
+}
+
 /// The rows of one joint or one contact: they share their bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBlock {
@@ -99,6 +119,8 @@ pub struct RowProblem {
     pub hi: Vec<f64>,
     /// What each row stands for.
     pub kind: Vec<RowKind>,
+    /// Rows under Coulomb's law, by first row; the three of a cone are in one block.
+    pub cones: Vec<Cone>,
 }
 
 impl RowProblem {
@@ -138,6 +160,7 @@ impl RowProblem {
         self.lo.clear();
         self.hi.clear();
         self.kind.clear();
+        self.cones.clear();
     }
 
     /// The body numbers of a block.
@@ -294,7 +317,7 @@ impl RowProblem {
 
     fn matrix_of(&self, a: CsMat<f64>, b: Vec<f64>) -> MatrixProblem {
         let (lo, hi, kind) = (self.lo.clone(), self.hi.clone(), self.kind.clone());
-        MatrixProblem { a, b, lo, hi, kind, partition: None, lambda0: None }
+        MatrixProblem { a, b, lo, hi, kind, cones: self.cones.clone(), partition: None, lambda0: None }
     }
 
     /// The same where A couples nodes, so that its inverse is full: one solve a row.
@@ -333,6 +356,8 @@ pub struct MatrixProblem {
     pub hi: Vec<f64>,
     /// What each row stands for.
     pub kind: Vec<RowKind>,
+    /// Rows under Coulomb's law, by first row.
+    pub cones: Vec<Cone>,
     /// Partition number per row, −1 for the interface.
     pub partition: Option<Vec<i32>>,
     /// A starting guess.

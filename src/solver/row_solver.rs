@@ -2,9 +2,12 @@
 
 use super::auto::{Engine, Settings};
 use super::condensed;
+use super::cone::ConeMemory;
+use super::cone::rows::{ConeRows, ConeRowsMemory};
+use super::cone::system::ConeSystem;
 use super::linear::LinearSystem;
 use super::mixed::{MixedOptions, MixedSystem};
-use super::problem::{Coupling, RowKind, RowProblem};
+use super::problem::{Coupling, RowKind, RowProblem, are_cones};
 use super::row_system::{Decision, Memory, RowSystem};
 use super::system::PivotSystem;
 use super::{Method, Solution, SolveStats, index_sets, residual};
@@ -24,6 +27,8 @@ pub struct Solver<L> {
     memory: Memory<L>,
     condensed: condensed::Memory,
     condenses: bool,
+    cones: ConeMemory,
+    cone_rows: ConeRowsMemory,
     w: Vec<f64>,
 }
 
@@ -90,6 +95,9 @@ impl<L: LinearSystem> Solver<L> {
         if !is_well_formed(problem) {
             return refuse(problem, solution);
         }
+        if !problem.cones.is_empty() {
+            return self.solve_cones(problem, solution);
+        }
         index_sets::legalise(&mut solution.labels, &problem.lo, &problem.hi);
         let mut system = RowSystem::begin(problem, &mut self.memory);
         if !system.is_finite() {
@@ -137,6 +145,35 @@ impl<L: LinearSystem> Solver<L> {
                 (before.inner_iterations, before.imaginary_share);
         }
         answer(system, &self.engine, &self.settings, &mut self.w, solution, stats)
+    }
+
+    /// Solves a problem with cones.
+    fn solve_cones(&mut self, problem: &RowProblem, solution: &mut Solution) -> SolveStats {
+        let n = problem.rows();
+        let system = RowSystem::new(problem, &mut self.memory);
+        if !system.is_finite() {
+            return refuse(problem, solution);
+        }
+        self.engine.forget(false);
+        self.condenses = false;
+        let ConeMemory { laws, .. } = &mut self.cones;
+        laws.take(&problem.lo, &problem.hi, &problem.cones);
+        let mut rows = ConeRows::new(problem, system, laws, &mut self.cone_rows);
+        let warm = solution.labels.len() == n && solution.lambda.len() == n && are_finite(&solution.lambda);
+        let start = warm.then_some((&solution.labels[..], &solution.lambda[..]));
+        let mut stats = self.cones.solve(&mut rows, self.method, start, &self.settings);
+        let ConeMemory { laws, best, .. } = &self.cones;
+        solution.lambda.clone_from(&best.lambda);
+        rows.tell(&solution.lambda, &mut solution.v, &mut self.w);
+        laws.judge(
+            (&solution.lambda, &self.w),
+            rows.b(),
+            rows.diagonal(),
+            self.settings.tolerance,
+            &mut stats,
+        );
+        laws.labels(&solution.lambda, &self.w, rows.diagonal(), &mut solution.labels);
+        stats
     }
 
     /// Is the last answer a rough one?
@@ -214,6 +251,9 @@ fn is_well_formed(p: &RowProblem) -> bool {
     }
     let bodies = p.bodies() as u32;
     let coupled = |c: &Coupling| c.a != c.b && c.a.max(c.b) < bodies && are_finite(&c.block);
+    if !are_cones(&p.cones, n) || !are_within_blocks(p) {
+        return false;
+    }
     if !p.couplings.iter().all(coupled) {
         return false;
     }
@@ -229,6 +269,14 @@ fn is_well_formed(p: &RowProblem) -> bool {
         && are_finite(&p.compliance)
         && are_finite(&p.d)
         && are_bounds(&p.lo, &p.hi)
+}
+
+/// Are the rows of each cone in one block? Blocks are in row order.
+fn are_within_blocks(p: &RowProblem) -> bool {
+    p.cones.iter().all(|cone| {
+        let at = p.blocks.partition_point(|block| block.row + block.rows <= cone.row);
+        p.blocks.get(at).is_some_and(|block| block.row <= cone.row && cone.row + 3 <= block.row + block.rows)
+    })
 }
 
 /// Is there something between them, infinity at most?
@@ -302,6 +350,7 @@ mod tests {
             lo: vec![0.0, -3.0],
             hi: vec![f64::INFINITY, 3.0],
             kind: vec![RowKind::Normal, RowKind::Friction],
+            cones: Vec::new(),
         }
     }
 

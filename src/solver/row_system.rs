@@ -208,6 +208,21 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
         &self.problem.hi
     }
 
+    /// The linear system, for problems that differ from this one in the axes of their rows.
+    pub(super) fn linear(&mut self) -> &mut L {
+        &mut self.memory.mixed
+    }
+
+    /// v of the impulses that [`slack`](PivotSystem::slack) was asked for last.
+    pub(super) fn response(&self) -> &[f64] {
+        &self.memory.q
+    }
+
+    /// What is missing to the least compliance of a row.
+    pub(super) fn missing_compliance(&self, row: usize) -> f64 {
+        self.memory.floor.get(row).copied().unwrap_or(0.0)
+    }
+
     /// Was the pattern of the factor found anew?
     pub fn analysed(&self) -> bool {
         self.memory.analysed

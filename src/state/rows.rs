@@ -89,6 +89,8 @@ pub struct Rows {
     pub slides: Vec<bool>,
     /// Friction rows: |λ| ≤ `friction` × λ of `normal_of`.
     pub friction: Vec<f64>,
+    /// Contacts under Coulomb's cone, by normal row.
+    pub cones: Vec<crate::solver::Cone>,
     /// Geometric stiffness: slot, slot of the body at the other end (the same where there is not one), 6×6 block.
     pub stiffness: Vec<(u32, u32, crate::constraint::row::Stiffness)>,
 }
@@ -127,6 +129,7 @@ impl Rows {
         self.normal_of.clear();
         self.slides.clear();
         self.friction.clear();
+        self.cones.clear();
         self.stiffness.clear();
     }
 }

@@ -316,6 +316,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
             let came = -point.normal.dot(relative_velocity(&point, views));
             let closing = came.max(0.0) + settings.gravity.length() * dt;
             let pass = match settings.tuning.friction_passes {
+                _ if settings.has_cones() => FirstPass::Cone,
                 0 => FirstPass::Bounded,
                 _ if !overlaps => FirstPass::Bounded,
                 _ if slides(&point, surface, views, closing) => FirstPass::Slides,

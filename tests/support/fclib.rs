@@ -1,8 +1,12 @@
-//! Reads the text files of the fclib collection and solves its plane contact problems.
+//! Reads the text files of the fclib collection and solves its contact problems.
+
+// Each test uses its part.
+#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use turnbuckle::solver::{MatrixProblem, Method, RowKind, Settings, solve_matrix};
+use turnbuckle::linalg::sparse_cholesky::SparseCholesky;
+use turnbuckle::solver::{Cone, MatrixProblem, Method, RowKind, Settings, solve_matrix};
 
 /// The collection, from `TURNBUCKLE_DATA` or the first `shared/data` above the manifest; else a sentence.
 pub fn folder() -> Option<PathBuf> {
@@ -87,6 +91,7 @@ impl File {
             lo: (0..*n).map(|i| if lower(i) { 0.0 } else { f64::NEG_INFINITY }).collect(),
             hi: vec![f64::INFINITY; *n],
             kind: vec![RowKind::Joint; *n],
+            cones: Vec::new(),
             partition: None,
             lambda0: None,
         }
@@ -108,6 +113,7 @@ impl File {
             lo: (0..*n).map(|i| if i % 2 == 0 { 0.0 } else { -bound(i) }).collect(),
             hi: (0..*n).map(|i| if i % 2 == 0 { f64::INFINITY } else { bound(i) }).collect(),
             kind: (0..*n).map(|i| if i % 2 == 0 { RowKind::Normal } else { RowKind::Friction }).collect(),
+            cones: Vec::new(),
             partition: None,
             lambda0: None,
         }
@@ -172,4 +178,184 @@ fn law_residual(file: &File, r: &[f64]) -> f64 {
         sum += (r[2 * c] - p[0]).powi(2) + (r[2 * c + 1] - p[1]).powi(2);
     }
     sum.sqrt() / norm(q).max(norm(r)).max(norm(&u))
+}
+
+/// A contact problem with Coulomb's cones: W as it is, its symmetric part as the problem.
+pub struct Contacts {
+    /// W of u = W r + q, three rows a contact (the plane's third is apart from all others).
+    pub w: Triplets,
+    /// The problem with the symmetric part of W.
+    pub problem: MatrixProblem,
+    /// Rows a contact in the file.
+    pub dim: usize,
+    /// The best impulses known, as in the file.
+    pub best: Vec<f64>,
+}
+
+impl File {
+    /// The problem with its cones.
+    pub fn cones(&self) -> Contacts {
+        let (n, entries, q) = self.delassus();
+        let dim: usize = self.word("dim").parse().expect("a dimension");
+        let mu = &self.vectors["mu"];
+        let place = |i: usize| i / dim * 3 + i % dim;
+        let mut w: Triplets = entries.iter().map(|&(i, j, x)| (place(i), place(j), x)).collect();
+        let mut b = vec![0.0; 3 * n / dim];
+        q.iter().enumerate().for_each(|(i, q)| b[place(i)] = *q);
+        if dim == 2 {
+            let diagonal =
+                |i: usize| entries.iter().filter(|e| e.0 == i && e.1 == i).map(|e| e.2).sum::<f64>();
+            w.extend((0..n / 2).map(|c| (3 * c + 2, 3 * c + 2, diagonal(2 * c).max(f64::MIN_POSITIVE))));
+        }
+        let rows = b.len();
+        let mut a = sprs::TriMat::new((rows, rows));
+        for &(i, j, x) in &w {
+            a.add_triplet(i, j, 0.5 * x);
+            a.add_triplet(j, i, 0.5 * x);
+        }
+        let kinds = [RowKind::Normal, RowKind::Friction, RowKind::Friction];
+        let problem = MatrixProblem {
+            a: a.to_csr(),
+            b,
+            lo: vec![f64::NEG_INFINITY; rows],
+            hi: vec![f64::INFINITY; rows],
+            kind: (0..rows).map(|i| kinds[i % 3]).collect(),
+            cones: mu.iter().enumerate().map(|(c, &mu)| Cone { row: 3 * c as u32, mu }).collect(),
+            partition: None,
+            lambda0: None,
+        };
+        Contacts { w, problem, dim, best: self.vectors["r_best"].clone() }
+    }
+
+    /// W and q: as they stand, or Hᵀ M⁻¹ H and Hᵀ M⁻¹ f + w.
+    fn delassus(&self) -> (usize, Triplets, Vec<f64>) {
+        if let Some((n, entries)) = self.matrices.get("W") {
+            return (*n, entries.clone(), self.vectors["q"].clone());
+        }
+        let (size, mass) = &self.matrices["M"];
+        let mut m = sprs::TriMat::new((*size, *size));
+        mass.iter().for_each(|&(i, j, x)| m.add_triplet(i, j, x));
+        let m: sprs::CsMat<f64> = m.to_csr();
+        let mut factor = SparseCholesky::default();
+        factor.analyse(&m, &vec![true; *size]);
+        factor.factor(&m, None);
+        let divide = |x: &[f64]| -> Vec<f64> {
+            let mut y = x.to_vec();
+            factor.clone().solve(&mut y);
+            // One step of refinement: M of finite elements is ill conditioned.
+            let mut r = x.to_vec();
+            m.outer_iterator()
+                .enumerate()
+                .for_each(|(i, row)| row.iter().for_each(|(j, a)| r[i] -= a * y[j]));
+            factor.clone().solve(&mut r);
+            y.iter_mut().zip(r).for_each(|(y, r)| *y += r);
+            y
+        };
+        let mut q = self.vectors["w"].clone();
+        let n = q.len();
+        let mut columns: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n];
+        self.matrices["H"].1.iter().for_each(|&(i, j, x)| columns[j].push((i, x)));
+        let free = divide(&self.vectors["f"]);
+        let mut w = Triplets::new();
+        for (j, column) in columns.iter().enumerate() {
+            q[j] += column.iter().map(|&(i, x)| x * free[i]).sum::<f64>();
+            let mut side = vec![0.0; *size];
+            column.iter().for_each(|&(i, x)| side[i] += x);
+            let answer = divide(&side);
+            for (k, other) in columns.iter().enumerate() {
+                let x: f64 = other.iter().map(|&(i, x)| x * answer[i]).sum();
+                if x != 0.0 {
+                    w.push((k, j, x));
+                }
+            }
+        }
+        (n, w, q)
+    }
+}
+
+impl Contacts {
+    /// Solves and, where W is not symmetric, solves again with what its skew part has done moved to b. Returns the impulses, what was told
+    /// last (0 if W is symmetric: then it is told of W itself) and the work.
+    pub fn solve(
+        &self,
+        method: Method,
+        settings: &Settings,
+    ) -> (Vec<f64>, f64, turnbuckle::solver::SolveStats) {
+        let mut problem = self.problem.clone();
+        let (mut best, mut smallest) = (Vec::new(), f64::INFINITY);
+        let mut work = turnbuckle::solver::SolveStats::default();
+        for round in 0..12 {
+            let (solution, stats) = solve_matrix(&problem, method, settings).expect("a contact problem");
+            work.factorizations += stats.factorizations;
+            work.pivots += stats.pivots;
+            work.ipm_iterations += stats.ipm_iterations;
+            let r = solution.lambda;
+            let (rel, scaled) = self.residuals(&r);
+            if rel.max(scaled) < smallest {
+                smallest = rel.max(scaled);
+                best.clone_from(&r);
+                (work.residual, work.residual_relative) = (stats.residual, stats.residual_relative);
+            } else if round > 2 {
+                break;
+            }
+            if smallest <= 1e-12 || !self.moves(&r, &mut problem) {
+                break;
+            }
+            problem.lambda0 = Some(r);
+        }
+        (best, smallest, work)
+    }
+
+    /// b = q + (W − its symmetric part) r. Is there any such part?
+    fn moves(&self, r: &[f64], problem: &mut MatrixProblem) -> bool {
+        problem.b.clone_from(&self.problem.b);
+        let mut skew = vec![0.0; r.len()];
+        for &(i, j, x) in &self.w {
+            skew[i] += 0.5 * x * r[j];
+            skew[j] -= 0.5 * x * r[i];
+        }
+        let size = |x: &[f64]| x.iter().map(|a| a * a).sum::<f64>().sqrt();
+        problem.b.iter_mut().zip(&skew).for_each(|(b, s)| *b += s);
+        size(&skew) > 1e-13 * size(&problem.b)
+    }
+
+    /// The two measures of `check.py`: relative, and scaled by ρ = |r_best|/|q|.
+    pub fn residuals(&self, r: &[f64]) -> (f64, f64) {
+        let q = &self.problem.b;
+        let mut u = q.clone();
+        for &(i, j, x) in &self.w {
+            u[i] += x * r[j];
+        }
+        let size = |x: &[f64]| x.iter().map(|a| a * a).sum::<f64>().sqrt();
+        let map = |rho: f64| {
+            let mut sum = 0.0;
+            for cone in &self.problem.cones {
+                let i = cone.row as usize;
+                let t = u[i + 1].hypot(u[i + 2]);
+                let x =
+                    [r[i] - rho * (u[i] + cone.mu * t), r[i + 1] - rho * u[i + 1], r[i + 2] - rho * u[i + 2]];
+                let n = x[1].hypot(x[2]);
+                let p = if n <= cone.mu * x[0] {
+                    x
+                } else if cone.mu * n <= -x[0] {
+                    [0.0; 3]
+                } else {
+                    let a = (x[0] + cone.mu * n) / (1.0 + cone.mu * cone.mu);
+                    [a, cone.mu * a * x[1] / n, cone.mu * a * x[2] / n]
+                };
+                sum += (0..3).map(|k| (r[i + k] - p[k]).powi(2)).sum::<f64>();
+            }
+            sum.sqrt()
+        };
+        let yardstick = size(q).max(size(r)).max(size(&u));
+        let rel = if yardstick > 2.3e-16 { map(1.0) / yardstick } else { map(1.0) };
+        let (best, free) = (size(&self.best), size(q));
+        let scaled = if best > 0.0 && free > 1e-13 { map(best / free) / best } else { rel };
+        (rel, scaled)
+    }
+
+    /// Impulses as the file has them: `dim` rows a contact.
+    pub fn as_in_file(&self, r: &[f64]) -> Vec<f64> {
+        r.iter().enumerate().filter(|(i, _)| i % 3 < self.dim).map(|(_, r)| *r).collect()
+    }
 }
