@@ -155,7 +155,7 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let bends = worthwhile && settings.tuning.refine > 0 && !is_pile(island) && has_bends(island, rows);
     let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
     island.stats = solve_roughly(island, settings, rough);
-    if open && sticks_violently(island, rows) {
+    if open && has_bends(island, rows) && sticks_violently(island, rows) {
         let_open_friction_slide(island, rows);
         add_counts(&mut island.stats, &before);
         let sticking = island.stats;
