@@ -3,6 +3,7 @@
 use super::{Reader, SnapshotError, Writer};
 use crate::components::{Broken, ConstraintIndex, JointForce, RowImpulse, RowImpulses};
 use crate::constraint::Constraint;
+use crate::subsystem::Subsystem;
 use hecs::{Entity, World};
 use std::collections::BTreeMap;
 
@@ -24,8 +25,18 @@ impl StateCodec {
         StateCodec {
             name: std::any::type_name::<T>(),
             list: list::<T>,
-            save: save::<T, N>,
-            load: load::<T, N>,
+            save: |world, out| save::<T>(world, out, T::save),
+            load: |world, entity, state| load::<T>(world, entity, |constraint| constraint.load(state)),
+        }
+    }
+
+    /// That of a type of subsystems.
+    pub fn of_subsystem<T: Subsystem>() -> StateCodec {
+        StateCodec {
+            name: std::any::type_name::<T>(),
+            list: list::<T>,
+            save: |world, out| save::<T>(world, out, T::save),
+            load: |world, entity, state| load::<T>(world, entity, |subsystem| subsystem.load(state)),
         }
     }
 }
@@ -111,19 +122,19 @@ fn list<T: Send + Sync + 'static>(world: &World, out: &mut Vec<Entity>) {
     out.extend(world.query::<Entity>().with::<&T>().without::<&ConstraintIndex>().iter());
 }
 
-fn save<T: Constraint<N>, const N: usize>(world: &World, out: &mut States) {
+fn save<T: Send + Sync + 'static>(world: &World, out: &mut States, save: impl Fn(&T, &mut Vec<f64>)) {
     for (entity, constraint) in world.query::<(Entity, &T)>().iter() {
         let mut state = Vec::new();
-        constraint.save(&mut state);
+        save(constraint, &mut state);
         if !state.is_empty() {
             out.push((entity, state));
         }
     }
 }
 
-fn load<T: Constraint<N>, const N: usize>(world: &mut World, entity: Entity, state: &[f64]) {
+fn load<T: Send + Sync + 'static>(world: &mut World, entity: Entity, load: impl FnOnce(&mut T)) {
     if let Ok(constraint) = world.query_one_mut::<&mut T>(entity) {
-        constraint.load(state);
+        load(constraint);
     }
 }
 
