@@ -1,7 +1,7 @@
 //! What constraints keep for themselves, in a snapshot: rope on a drum, the length of a winch's rope, that one is broken.
 
 use super::{Reader, SnapshotError, Writer};
-use crate::components::{Broken, ConstraintIndex, JointForce, RowImpulse, RowImpulses};
+use crate::components::{Broken, ConstraintIndex, JointForce, Quarantined, RowImpulse, RowImpulses};
 use crate::constraint::Constraint;
 use crate::subsystem::Subsystem;
 use hecs::{Entity, World};
@@ -35,8 +35,16 @@ impl StateCodec {
         StateCodec {
             name: std::any::type_name::<T>(),
             list: list::<T>,
-            save: |world, out| save::<T>(world, out, T::save),
-            load: |world, entity, state| load::<T>(world, entity, |subsystem| subsystem.load(state)),
+            save: save_subsystems::<T>,
+            load: |world, entity, state| {
+                let [out, state @ ..] = state else { return };
+                load::<T>(world, entity, |subsystem| subsystem.load(state));
+                // What is gone needs no mark.
+                let _ = match *out {
+                    0.0 => world.remove_one::<Quarantined>(entity).is_ok(),
+                    _ => world.insert_one(entity, Quarantined).is_ok(),
+                };
+            },
         }
     }
 }
@@ -129,6 +137,18 @@ fn save<T: Send + Sync + 'static>(world: &World, out: &mut States, save: impl Fn
         if !state.is_empty() {
             out.push((entity, state));
         }
+    }
+}
+
+/// Before the state of a subsystem stands whether it is out; then its numbers may be none, and zeros are kept in their place.
+fn save_subsystems<T: Subsystem>(world: &World, out: &mut States) {
+    for (entity, subsystem, quarantined) in
+        world.query::<(Entity, &T, hecs::Satisfies<&Quarantined>)>().iter()
+    {
+        let mut state = vec![f64::from(u8::from(quarantined))];
+        subsystem.save(&mut state);
+        state.iter_mut().filter(|x| quarantined && !x.is_finite()).for_each(|x| *x = 0.0);
+        out.push((entity, state));
     }
 }
 
