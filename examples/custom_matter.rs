@@ -103,20 +103,36 @@ pub fn main() {
         }
     }
     let middle = ports[at.iter().position(|&k| k == N * N / 2).expect("a port")];
-    let load = world.spawn(RigidBody::dynamic(0.5, DMat3::IDENTITY * 0.002).at(place(N * N / 2) + DVec3::NEG_Z * 0.5));
+    let load = world
+        .spawn(RigidBody::dynamic(0.5, DMat3::IDENTITY * 0.002).at(place(N * N / 2) + DVec3::NEG_Z * 0.5));
     world.spawn((Ball::between(middle, DVec3::ZERO, load, DVec3::Z * 0.5),));
     let stone = world.spawn(Solid::sphere(0.15, 100.0).at(place(N * N / 2) + DVec3::new(0.05, 0.02, 1.0)));
-    let net = world.spawn((Net { ports, at, x: (0..N * N).map(place).collect(), v: vec![DVec3::ZERO; N * N], dt: 0.0 },));
+    let net = world.spawn((Net {
+        ports,
+        at,
+        x: (0..N * N).map(place).collect(),
+        v: vec![DVec3::ZERO; N * N],
+        dt: 0.0,
+    },));
     let run = |world: &mut World, physics: &mut Physics, steps: u32| {
         for _ in 0..steps {
             let report = physics.step(world, 1.0 / 60.0);
-            assert!(report.converged && report.troubles.is_empty(), "step {}: {:?}", report.step, report.troubles);
+            assert!(
+                report.converged && report.troubles.is_empty(),
+                "step {}: {:?}",
+                report.step,
+                report.troubles
+            );
         }
         state_hash(world)
     };
     run(&mut world, &mut physics, 60);
     let height = |world: &World, body| world.get::<&Position>(body).expect("it exists").0.z;
-    println!("after 1 s the stone lies {:.3} m, the load hangs {:.3} m above the posts", height(&world, stone), height(&world, load));
+    println!(
+        "after 1 s the stone lies {:.3} m, the load hangs {:.3} m above the posts",
+        height(&world, stone),
+        height(&world, load)
+    );
     assert!(height(&world, stone) > height(&world, load), "caught by the net");
     let saved = physics.snapshot(&world);
     let there = run(&mut world, &mut physics, 60);

@@ -9,9 +9,9 @@ use crate::settings::Settings;
 use crate::snapshot::StateCodec;
 use crate::state::{ConstraintEvaluator, ConstraintType, Work};
 use crate::stopwatch::Stopwatch;
+use crate::subsystem::Subsystem;
 use crate::systems::parallel::on_this_thread;
 use crate::systems::still::{is_still, note_stillness};
-use crate::subsystem::Subsystem;
 use crate::systems::{self, rows, subsystems};
 use hecs::{Entity, World};
 

@@ -127,7 +127,9 @@ pub enum Trouble {
         entity: Entity,
     },
     /// A subsystem was taken out of the simulation, and its ports with it.
-    #[error("subsystem {entity:?} is quarantined with its ports: {fault}; mend it and remove `Quarantined` from all of them")]
+    #[error(
+        "subsystem {entity:?} is quarantined with its ports: {fault}; mend it and remove `Quarantined` from all of them"
+    )]
     Subsystem {
         /// The subsystem.
         entity: Entity,

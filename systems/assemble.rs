@@ -112,7 +112,9 @@ fn assemble(
 pub(super) fn add_elements(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32]) {
     let (problem, all) = (&mut island.problem, &rows.couplings);
     for element in island.elements.iter().map(|&e| &all.elements[e as usize]) {
-        for (slot, impulse) in all.impulses[element.impulses.clone()].iter().filter(|i| bodies.is_dynamic(i.0)) {
+        for (slot, impulse) in
+            all.impulses[element.impulses.clone()].iter().filter(|i| bodies.is_dynamic(i.0))
+        {
             let p = &mut problem.momentum[local[*slot as usize] as usize];
             p.iter_mut().zip(impulse).for_each(|(p, g)| *p += g);
         }

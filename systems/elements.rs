@@ -20,7 +20,13 @@ pub(super) struct Element<'a, const N: usize> {
 
 impl<const N: usize> Element<'_, N> {
     /// Appends the element; none of it, and the reason, if it is no number or could give energy.
-    pub fn store(&self, out: &mut Rows, bodies: &Bodies, settings: &Settings, dt: f64) -> Result<(), Trouble> {
+    pub fn store(
+        &self,
+        out: &mut Rows,
+        bodies: &Bodies,
+        settings: &Settings,
+        dt: f64,
+    ) -> Result<(), Trouble> {
         let entity = self.entity;
         let Coupled { rows, blocks } = self.coupled;
         if !rows.iter().all(is_sound) || blocks.iter().any(|x| !(x.abs() <= LARGEST)) {
@@ -80,6 +86,7 @@ fn symmetric(block: &[f64], n: usize, i: usize, j: usize) -> f64 {
 /// Is a matrix symmetric, and does it take energy from every motion or none?
 fn is_semidefinite(matrix: &[f64], n: usize) -> bool {
     let size = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-    let even = (0..n).all(|i| (0..i).all(|j| (matrix[n * i + j] - matrix[n * j + i]).abs() <= ROUND_OFF * size));
+    let even =
+        (0..n).all(|i| (0..i).all(|j| (matrix[n * i + j] - matrix[n * j + i]).abs() <= ROUND_OFF * size));
     even && (size == 0.0 || DenseLdl::default().factor(n, matrix, |_| true, &vec![ROUND_OFF * size; n]) == 0)
 }

@@ -41,12 +41,16 @@ pub fn gain_by_joints(island: &Island, bodies: &Bodies, rows: &Rows) -> f64 {
     }
     let couplings = &rows.couplings;
     for element in island.elements.iter().map(|&e| &couplings.elements[e as usize]) {
-        couplings.for_each_impulse(element, |slot| bodies.pushed_velocity(slot), |slot, impulse| {
-            if bodies.is_dynamic(slot) {
-                let ([v, w], [x, y]) = (bodies.free[slot as usize], bodies.velocity[slot as usize]);
-                others += along(&impulse, v + x, w + y);
-            }
-        });
+        couplings.for_each_impulse(
+            element,
+            |slot| bodies.pushed_velocity(slot),
+            |slot, impulse| {
+                if bodies.is_dynamic(slot) {
+                    let ([v, w], [x, y]) = (bodies.free[slot as usize], bodies.velocity[slot as usize]);
+                    others += along(&impulse, v + x, w + y);
+                }
+            },
+        );
     }
     gain(island, bodies) - others
 }

@@ -1,8 +1,8 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
 use super::census::take_census;
-use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
 use super::elements::Element;
+use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
 use crate::constraint::row::{Coupled, Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
@@ -73,7 +73,9 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
                 continue;
             }
             let element = Element { entity, slots: &slots, coupled };
-            if let Err(trouble) = element.store(&mut step.work.rows, &step.work.bodies, step.settings, step.dt) {
+            if let Err(trouble) =
+                element.store(&mut step.work.rows, &step.work.bodies, step.settings, step.dt)
+            {
                 step.report.trouble(trouble);
             }
         }

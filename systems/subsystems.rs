@@ -46,7 +46,10 @@ pub fn commit_ports<T: Subsystem>() -> impl FnMut(&mut Step<'_>) + Send + Sync {
         list::<T>(step.world, &mut order);
         for &(_, entity) in &order {
             let bodies = &step.work.bodies;
-            let Ok((subsystem, kept)) = step.world.query_one_mut::<(&mut T, &mut PortResponse)>(entity) else { continue };
+            let Ok((subsystem, kept)) = step.world.query_one_mut::<(&mut T, &mut PortResponse)>(entity)
+            else {
+                continue;
+            };
             if !std::mem::take(&mut kept.open) {
                 continue;
             }
@@ -73,7 +76,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn couple<T: Subsystem>(step: &mut Step<'_>, entity: Entity) -> Result<(), Fault> {
     let work = &mut *step.work;
     let (bodies, couplings) = (&work.bodies, &mut work.rows.couplings);
-    let Ok((subsystem, kept)) = step.world.query_one_mut::<(&mut T, &mut PortResponse)>(entity) else { return Ok(()) };
+    let Ok((subsystem, kept)) = step.world.query_one_mut::<(&mut T, &mut PortResponse)>(entity) else {
+        return Ok(());
+    };
     let mut slots: Vec<u32> = Vec::with_capacity(subsystem.ports().len());
     for &port in subsystem.ports() {
         let slot = bodies.slot_of(port).ok_or(Fault::PortGone(port))?;

@@ -43,12 +43,16 @@ pub fn count_work(step: &mut Step<'_>) {
 fn of_couplings(rows: &Rows, bodies: &Bodies) -> f64 {
     let mut work = 0.0;
     for element in &rows.couplings.elements {
-        rows.couplings.for_each_impulse(element, |slot| bodies.pushed_velocity(slot), |slot, impulse| {
-            if bodies.is_dynamic(slot) {
-                let [v, w] = mean(bodies, slot);
-                work += along(&impulse, v, w);
-            }
-        });
+        rows.couplings.for_each_impulse(
+            element,
+            |slot| bodies.pushed_velocity(slot),
+            |slot, impulse| {
+                if bodies.is_dynamic(slot) {
+                    let [v, w] = mean(bodies, slot);
+                    work += along(&impulse, v, w);
+                }
+            },
+        );
     }
     work
 }

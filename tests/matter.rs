@@ -23,7 +23,12 @@ fn v(world: &World, body: Entity) -> DVec3 {
 fn run(world: &mut World, physics: &mut Physics, steps: u32) {
     for _ in 0..steps {
         let report = physics.step(world, H);
-        assert!(report.converged && report.troubles.is_empty(), "step {}: {:?}", report.step, report.troubles);
+        assert!(
+            report.converged && report.troubles.is_empty(),
+            "step {}: {:?}",
+            report.step,
+            report.troubles
+        );
     }
 }
 
@@ -157,7 +162,13 @@ fn a_net_of_points_is_one_of_locked_bodies_and_what_elimination_finds() {
     };
     let (mut narrow, mut wide) = (build(true), build(false));
     for step in 0..20 {
-        let told = |(world, physics, bodies, joints, kept): &mut (World, Physics, Vec<Entity>, Vec<Entity>, Problems)| {
+        let told = |(world, physics, bodies, joints, kept): &mut (
+            World,
+            Physics,
+            Vec<Entity>,
+            Vec<Entity>,
+            Problems,
+        )| {
             run(world, physics, 1);
             let velocities: Vec<f64> = bodies.iter().flat_map(|&b| v(world, b).to_array()).collect();
             let rows = |joint: &Entity| world.get::<&RowImpulses>(*joint).unwrap().0.clone();
@@ -330,8 +341,7 @@ fn on_a_rod(subsystem: bool) -> (World, Physics, Vec<Entity>, Entity, Entity) {
     let (mut world, mut physics) = (World::new(), Physics::new());
     physics.add_subsystem::<Lumps>();
     let pin = world.spawn(RigidBody::fixed());
-    let ports: Vec<Entity> =
-        [0.4, 0.9].map(|x| world.spawn(PointBody::new(1.0).at(DVec3::X * x))).to_vec();
+    let ports: Vec<Entity> = [0.4, 0.9].map(|x| world.spawn(PointBody::new(1.0).at(DVec3::X * x))).to_vec();
     let load = world.spawn(Solid::cuboid(DVec3::splat(0.2), 100.0).at(DVec3::X * 1.2));
     world.spawn((Distance::between(pin, DVec3::ZERO, ports[0], DVec3::ZERO, 0.4),));
     world.spawn((Distance::between(ports[0], DVec3::ZERO, ports[1], DVec3::ZERO, 0.5),));
@@ -392,7 +402,10 @@ fn ports_that_vanish_or_are_taken_are_named() {
     let report = physics.step(&mut world, H);
     let told: Vec<String> = report.troubles.iter().map(|t| t.to_string()).collect();
     let gone = format!("{:?}", ports[0]);
-    assert!(told.iter().any(|t| t.contains(&gone) && t.contains(&format!("subsystem {owner:?}"))), "{told:?}");
+    assert!(
+        told.iter().any(|t| t.contains(&gone) && t.contains(&format!("subsystem {owner:?}"))),
+        "{told:?}"
+    );
     assert!(report.quarantined == 1 && x(&world, stone).is_finite());
 
     let (mut world, mut physics, ports, _, _) = on_a_rod(true);
