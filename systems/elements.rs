@@ -18,14 +18,21 @@ pub(super) struct Element<'a, const N: usize> {
     pub coupled: &'a Coupled<N>,
 }
 
+/// Memory for the test of blocks.
+#[derive(Default)]
+pub(super) struct Definite {
+    factor: DenseLdl,
+    shift: Vec<f64>,
+}
+
 impl<const N: usize> Element<'_, N> {
     /// Appends the element; none of it, and the reason, if it is no number or could give energy.
     pub fn store(
         &self,
         out: &mut Rows,
         bodies: &Bodies,
-        settings: &Settings,
-        dt: f64,
+        (settings, dt): (&Settings, f64),
+        definite: &mut Definite,
     ) -> Result<(), Trouble> {
         let entity = self.entity;
         let Coupled { rows, blocks } = self.coupled;
@@ -33,7 +40,7 @@ impl<const N: usize> Element<'_, N> {
             return Err(Trouble::BadRow { entity });
         }
         let size = 36 * N * N;
-        if !blocks.chunks_exact(size + 6 * N).all(|block| is_semidefinite(&block[..size], 6 * N)) {
+        if !blocks.chunks_exact(size + 6 * N).all(|block| definite.holds(&block[..size], 6 * N)) {
             return Err(Trouble::Indefinite { entity });
         }
         let (mut own, mut places) = ([0; N], [0; N]);
@@ -83,10 +90,14 @@ fn symmetric(block: &[f64], n: usize, i: usize, j: usize) -> f64 {
     0.5 * (block[n * i + j] + block[n * j + i])
 }
 
-/// Is a matrix symmetric, and does it take energy from every motion or none?
-fn is_semidefinite(matrix: &[f64], n: usize) -> bool {
-    let size = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-    let even =
-        (0..n).all(|i| (0..i).all(|j| (matrix[n * i + j] - matrix[n * j + i]).abs() <= ROUND_OFF * size));
-    even && (size == 0.0 || DenseLdl::default().factor(n, matrix, |_| true, &vec![ROUND_OFF * size; n]) == 0)
+impl Definite {
+    /// Is a matrix symmetric, and does it take energy from every motion or none?
+    fn holds(&mut self, matrix: &[f64], n: usize) -> bool {
+        let size = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let gap = |i: usize, j: usize| (matrix[n * i + j] - matrix[n * j + i]).abs();
+        self.shift.clear();
+        self.shift.resize(n, ROUND_OFF * size);
+        (0..n).all(|i| (0..i).all(|j| gap(i, j) <= ROUND_OFF * size))
+            && (size == 0.0 || self.factor.factor(n, matrix, |_| true, &self.shift) == 0)
+    }
 }

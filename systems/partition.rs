@@ -133,7 +133,14 @@ fn choose(
     made_for.extend(coupled.clone().flat_map(|(a, b)| [a, b]));
     if made_for != cut.made_for {
         std::mem::swap(&mut cut.made_for, &mut made_for);
-        build_graph(&mut cut.graph, own.len(), blocks.iter().filter(ties), bodies, rows, local);
+        build_graph(
+            &mut cut.graph,
+            own.len(),
+            (blocks.iter().filter(ties), coupled.clone()),
+            bodies,
+            rows,
+            local,
+        );
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
         // From what it is made for and nothing else: a restored world must cut as this one does.
         cut.grouping = group(&cut.graph, tying, settings, how, &own_hints);
@@ -184,7 +191,7 @@ fn marks(settings: &Settings) -> [u32; 3] {
 fn build_graph<'a>(
     graph: &mut BodyGraph,
     n: usize,
-    blocks: impl Iterator<Item = &'a u32>,
+    (blocks, coupled): (impl Iterator<Item = &'a u32>, impl Iterator<Item = (u32, u32)>),
     bodies: &Bodies,
     rows: &Rows,
     local: &[u32],
@@ -202,6 +209,7 @@ fn build_graph<'a>(
             tied[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
         }
     }
+    coupled.for_each(|(a, b)| graph.tie(a, b, 6));
     graph.finish();
 }
 

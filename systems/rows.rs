@@ -1,7 +1,7 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
 use super::census::take_census;
-use super::elements::Element;
+use super::elements::{Definite, Element};
 use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
 use crate::constraint::row::{Coupled, Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
@@ -73,9 +73,9 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
                 continue;
             }
             let element = Element { entity, slots: &slots, coupled };
-            if let Err(trouble) =
-                element.store(&mut step.work.rows, &step.work.bodies, step.settings, step.dt)
-            {
+            let how = (step.settings, step.dt);
+            let stored = element.store(&mut step.work.rows, &step.work.bodies, how, &mut scratch.definite);
+            if let Err(trouble) = stored {
                 step.report.trouble(trouble);
             }
         }
@@ -133,13 +133,14 @@ struct Scratch<const N: usize> {
     rows: Vec<Row<N>>,
     stiffness: Vec<(usize, Stiffness)>,
     coupled: Coupled<N>,
+    definite: Definite,
     jacobian: Vec<[f64; 6]>,
 }
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
-        let (order, rows, stiffness, jacobian) = Default::default();
-        Scratch { order, rows, stiffness, coupled: Coupled::default(), jacobian }
+        let (order, rows, stiffness, coupled) = Default::default();
+        Scratch { order, rows, stiffness, coupled, definite: Definite::default(), jacobian: Vec::new() }
     }
 }
 

@@ -18,7 +18,7 @@ const LEAST: f64 = 1e-13;
 
 /// The system that asks all subsystems of type `T` for free motion and response, in creation order, and couples their ports.
 pub fn couple_ports<T: Subsystem>() -> impl FnMut(&mut Step<'_>) + Send + Sync {
-    let mut order = Vec::new();
+    let (mut order, mut memory) = (Vec::new(), Memory::default());
     move |step| {
         number_new::<T>(step.world, &mut step.work.next_constraint);
         list::<T>(step.world, &mut order);
@@ -30,7 +30,7 @@ pub fn couple_ports<T: Subsystem>() -> impl FnMut(&mut Step<'_>) + Send + Sync {
                 // The entity was listed just now, so it exists.
                 let _ = step.world.insert_one(entity, PortResponse::default());
             }
-            if let Err(fault) = couple::<T>(step, entity) {
+            if let Err(fault) = couple::<T>(step, entity, &mut memory) {
                 quarantine::<T>(step, entity);
                 step.report.trouble(Trouble::Subsystem { entity, fault });
             }
@@ -72,14 +72,25 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// Ports of the subsystem at hand.
+#[derive(Default)]
+struct Memory {
+    slots: Vec<u32>,
+    views: Vec<BodyView>,
+}
+
 /// Couples the ports of one subsystem: A gets S⁻¹ in place of their masses, and p gets S⁻¹ v₀ in place of M v.
-fn couple<T: Subsystem>(step: &mut Step<'_>, entity: Entity) -> Result<(), Fault> {
+fn couple<T: Subsystem>(
+    step: &mut Step<'_>,
+    entity: Entity,
+    Memory { slots, views }: &mut Memory,
+) -> Result<(), Fault> {
     let work = &mut *step.work;
     let (bodies, couplings) = (&work.bodies, &mut work.rows.couplings);
     let Ok((subsystem, kept)) = step.world.query_one_mut::<(&mut T, &mut PortResponse)>(entity) else {
         return Ok(());
     };
-    let mut slots: Vec<u32> = Vec::with_capacity(subsystem.ports().len());
+    slots.clear();
     for &port in subsystem.ports() {
         let slot = bodies.slot_of(port).ok_or(Fault::PortGone(port))?;
         if slots.contains(&slot) || couplings.ports.contains(&slot) {
@@ -87,11 +98,12 @@ fn couple<T: Subsystem>(step: &mut Step<'_>, entity: Entity) -> Result<(), Fault
         }
         slots.push(slot);
     }
-    let views: Vec<BodyView> = slots.iter().map(|&slot| bodies.view[slot as usize]).collect();
+    views.clear();
+    views.extend(slots.iter().map(|&slot| bodies.view[slot as usize]));
     let start = views.iter().map(|view| [view.linear_velocity, view.angular_velocity]);
     kept.free.clear();
     kept.free.extend(start.flat_map(|[v, w]| [v.x, v.y, v.z, w.x, w.y, w.z]));
-    subsystem.predict(&views, step.dt, &mut kept.free);
+    subsystem.predict(views, step.dt, &mut kept.free);
     if kept.free.iter().any(|v| !(v.abs() <= step.settings.tuning.max_speed)) {
         return Err(Fault::FreeMotion);
     }
@@ -109,7 +121,7 @@ fn couple<T: Subsystem>(step: &mut Step<'_>, entity: Entity) -> Result<(), Fault
     };
     couplings.push(
         entity,
-        &slots,
+        slots,
         |a, b| {
             let mut block = inverse(a, b);
             if a == b {
@@ -123,7 +135,7 @@ fn couple<T: Subsystem>(step: &mut Step<'_>, entity: Entity) -> Result<(), Fault
         },
     );
     kept.open = true;
-    couplings.ports.extend(&slots);
+    couplings.ports.extend_from_slice(slots);
     let sleeping = slots.iter().filter(|&&slot| bodies.asleep[slot as usize]);
     work.collision.disturbed.extend(sleeping.map(|&slot| bodies.entity[slot as usize]));
     Ok(())

@@ -23,9 +23,12 @@ fn sheet(n: usize, points: bool) -> RowProblem {
     let bodies: Vec<Entity> = (0..n * n).map(|k| body(&mut world, points, at(k))).collect();
     for k in 0..n * n {
         let (right, down) = ((k + 1) % n != 0, k + n < n * n);
-        for (a, b, there) in
-            [(k, k + 1, right), (k, k + n, down), (k, k + n + 1, right && down), (k + 1, k + n, right && down)]
-        {
+        for (a, b, there) in [
+            (k, k + 1, right),
+            (k, k + n, down),
+            (k, k + n + 1, right && down),
+            (k + 1, k + n, right && down),
+        ] {
             if there {
                 world.spawn((Spring::between(bodies[a], bodies[b], at(a).distance(at(b)), 1e5).damped(5.0),));
             }
