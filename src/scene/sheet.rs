@@ -12,7 +12,7 @@ use crate::geometry::Shape;
 use glam::{DMat3, DVec3};
 
 impl Builder<'_> {
-    /// `Sheet(name: .., counts: (nx, ny), spacing: 0.1, mass: .., stiffness: .., damping: .., radius: .., at: .., rotate: ..)`.
+    /// `Sheet(name: .., counts: (nx, ny), spacing: 0.1, mass: .., stiffness: .., spring_damping: .., radius: .., at: .., rotate: ..)`.
     ///
     /// Point masses of `mass` each in the plane of local x and y, the middle of them at `at`, called `name/0_0`, `name/1_0`, ..; each is
     /// tied to its neighbours along both axes and across by springs as long as they are apart. With a `radius` each of them is a ball that
@@ -31,7 +31,7 @@ impl Builder<'_> {
         }
         let spacing = f.need_positive("spacing")?;
         let stiffness = f.need_positive("stiffness")?;
-        let damping = f.not_negative("damping")?.unwrap_or(0.0);
+        let damping = f.not_negative("spring_damping")?.unwrap_or(0.0);
         let radius = f.positive("radius")?;
         f.need("mass")?;
         let mut template = body::read_template(&mut f, &mut self.shapes, self.limits)?;
