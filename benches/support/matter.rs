@@ -50,13 +50,13 @@ fn sheet(n: usize, points: bool) -> RowProblem {
     kept.lock().expect("one thread").clone()
 }
 
-/// Median time of a factorization (ms).
-fn factor(system: &mut MixedSystem, problem: &RowProblem) -> f64 {
+/// Time of a factorization (ms), and its operations.
+fn factor(system: &mut MixedSystem, problem: &RowProblem) -> (f64, u64) {
     let labels = vec![Label::Free; problem.rows()];
     system.load(problem);
     let start = Instant::now();
-    system.factor(problem, &labels, None);
-    1e3 * start.elapsed().as_secs_f64()
+    let stats = system.factor(problem, &labels, None);
+    (1e3 * start.elapsed().as_secs_f64(), stats.flops)
 }
 
 /// A chain of n bodies, 0.1 m apart, that hangs down.
@@ -88,10 +88,11 @@ fn median(mut times: Vec<f64>) -> f64 {
 pub fn print() {
     let problems = [sheet(51, true), sheet(51, false)];
     let mut systems = [MixedSystem::default(), MixedSystem::default()];
-    let mut times = [Vec::new(), Vec::new()];
+    let (mut times, mut operations) = ([Vec::new(), Vec::new()], [0; 2]);
     for round in 0..22 {
         for k in 0..2 {
-            let time = factor(&mut systems[k], &problems[k]);
+            let (time, flops) = factor(&mut systems[k], &problems[k]);
+            operations[k] = flops;
             // The first factorization analyses.
             if round > 0 {
                 times[k].push(time);
@@ -100,9 +101,13 @@ pub fn print() {
     }
     let [points, bodies] = times.map(median);
     println!(
-        "\nsheet of 51 × 51, {} couplings: factor {points:.2} ms of points, {bodies:.2} ms of bodies: {:.1} × (aim: at least 6)",
+        "\nsheet of 51 × 51, {} couplings: factor {points:.2} ms of points, {bodies:.2} ms of bodies: {:.1} × (aim: at least 6); \
+         operations {:.1} ×: {:.0} and {:.0} million",
         problems[0].couplings.len(),
-        bodies / points
+        bodies / points,
+        operations[1] as f64 / operations[0] as f64,
+        operations[0] as f64 * 1e-6,
+        operations[1] as f64 * 1e-6
     );
     let mut chains = [chain(10_000, true), chain(10_000, false)];
     let (mut solves, mut steps) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
