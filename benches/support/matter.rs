@@ -59,17 +59,29 @@ fn factor(system: &mut MixedSystem, problem: &RowProblem) -> (f64, u64) {
     (1e3 * start.elapsed().as_secs_f64(), stats.flops)
 }
 
+/// What a chain is made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Links {
+    /// Points on rods.
+    Rods,
+    /// Points on stiff springs.
+    Springs,
+    /// Rigid bodies on ball joints.
+    Bodies,
+}
+
 /// A chain of n bodies, 0.1 m apart, that hangs down.
-fn chain(n: usize, points: bool) -> (World, Physics) {
+fn chain(n: usize, links: Links) -> (World, Physics) {
     let (mut world, mut physics) = (World::new(), Physics::new());
     physics.set_threads(1);
     let at = |k: usize| DVec3::NEG_Z * 0.1 * k as f64;
     let mut before = world.spawn(RigidBody::fixed());
     for k in 1..=n {
-        let next = body(&mut world, points, at(k));
-        match points {
-            true => world.spawn((Distance::between(before, DVec3::ZERO, next, DVec3::ZERO, 0.1),)),
-            false => {
+        let next = body(&mut world, links != Links::Bodies, at(k));
+        match links {
+            Links::Springs => world.spawn((Spring::between(before, next, 0.1, 1e8).damped(1e3),)),
+            Links::Rods => world.spawn((Distance::between(before, DVec3::ZERO, next, DVec3::ZERO, 0.1),)),
+            Links::Bodies => {
                 let half = DVec3::Z * 0.05;
                 world.spawn((Ball::between(before, -half, next, half),))
             }
@@ -109,22 +121,29 @@ pub fn print() {
         operations[0] as f64 * 1e-6,
         operations[1] as f64 * 1e-6
     );
-    let mut chains = [chain(10_000, true), chain(10_000, false)];
-    let (mut solves, mut steps) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let kinds = [Links::Rods, Links::Springs, Links::Bodies];
+    let mut chains = kinds.map(|links| chain(10_000, links));
+    let (mut solves, mut steps) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
     for round in 0..12 {
         for (k, (world, physics)) in chains.iter_mut().enumerate() {
             let report = physics.step(world, H);
+            assert!(report.converged && report.troubles.is_empty(), "{:?}", report.troubles);
             if round >= 3 {
                 solves[k].push(report.solve_ms);
                 steps[k].push(report.step_ms);
             }
         }
     }
-    let ([solve, solve_of_bodies], [step, step_of_bodies]) = (solves.map(median), steps.map(median));
-    println!(
-        "chain of 10,000: solve {solve:.1} ms of points, {solve_of_bodies:.1} ms of bodies: {:.2} ×; step {step:.1} and {step_of_bodies:.1} ms: {:.2} × \
-         (aim: at most 0.25)",
-        solve / solve_of_bodies,
-        step / step_of_bodies
-    );
+    let (solves, steps) = (solves.map(median), steps.map(median));
+    for (k, what) in ["points on rods", "points on springs"].into_iter().enumerate() {
+        println!(
+            "chain of 10,000 {what}: solve {:.1} ms, of bodies {:.1}: {:.2} ×; step {:.1} and {:.1} ms: {:.2} × (aim: at most 0.25)",
+            solves[k],
+            solves[2],
+            solves[k] / solves[2],
+            steps[k],
+            steps[2],
+            steps[k] / steps[2]
+        );
+    }
 }
