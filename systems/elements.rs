@@ -36,17 +36,16 @@ impl<const N: usize> Element<'_, N> {
     ) -> Result<(), Trouble> {
         let entity = self.entity;
         let Coupled { rows, blocks } = self.coupled;
-        if !rows.iter().all(is_sound) || blocks.iter().any(|x| !(x.abs() <= LARGEST)) {
+        if !rows.iter().all(is_sound) || !blocks.iter().all(|x| x.abs() <= LARGEST) {
             return Err(Trouble::BadRow { entity });
         }
         let size = 36 * N * N;
         if !blocks.chunks_exact(size + 6 * N).all(|block| definite.holds(&block[..size], 6 * N)) {
             return Err(Trouble::Indefinite { entity });
         }
-        let (mut own, mut places) = ([0; N], [0; N]);
-        let mut count = 0;
-        for (place, slot) in distinct(self.slots) {
-            (own[count], places[count]) = (slot, place);
+        let (mut own, mut count) = ([0; N], 0);
+        for (_, slot) in distinct(self.slots) {
+            own[count] = slot;
             count += 1;
         }
         let ease = self.slots.map(|slot| Ease::of(bodies, slot));
@@ -70,10 +69,10 @@ impl<const N: usize> Element<'_, N> {
             for a in 0..count {
                 for i in 0..width(a) {
                     impulse[a][i] += of(a).map(|k| block[size + 6 * k + i]).sum::<f64>();
-                    for b in a..count {
+                    for (b, between) in matrix[a].iter_mut().enumerate().take(count).skip(a) {
                         for j in 0..width(b) {
                             let both = of(a).flat_map(|k| of(b).map(move |l| (k, l)));
-                            matrix[a][b][6 * i + j] +=
+                            between[6 * i + j] +=
                                 both.map(|(k, l)| symmetric(block, 6 * N, 6 * k + i, 6 * l + j)).sum::<f64>();
                         }
                     }

@@ -104,7 +104,7 @@ fn couple<T: Subsystem>(
     kept.free.clear();
     kept.free.extend(start.flat_map(|[v, w]| [v.x, v.y, v.z, w.x, w.y, w.z]));
     subsystem.predict(views, step.dt, &mut kept.free);
-    if kept.free.iter().any(|v| !(v.abs() <= step.settings.tuning.max_speed)) {
+    if !kept.free.iter().all(|v| v.abs() <= step.settings.tuning.max_speed) {
         return Err(Fault::FreeMotion);
     }
     let widths = views.iter().map(|view| if view.rotates() { 6 } else { 3 });
