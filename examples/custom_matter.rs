@@ -7,13 +7,8 @@ use turnbuckle::prelude::*;
 use turnbuckle::testing::state_hash;
 
 /// N × N nodes; every `at[k]`-th is port k. Implicit: (M + h² K) v⁺ = M v + h f.
-struct Net {
-    ports: Vec<Entity>,
-    at: Vec<usize>,
-    x: Vec<DVec3>,
-    v: Vec<DVec3>,
-    dt: f64,
-}
+#[rustfmt::skip]
+struct Net { ports: Vec<Entity>, at: Vec<usize>, x: Vec<DVec3>, v: Vec<DVec3>, dt: f64 }
 
 const N: usize = 7;
 const MASS: f64 = 0.05;
@@ -24,13 +19,10 @@ impl Net {
     /// K x: what the springs do not want.
     fn pull(x: &[DVec3]) -> Vec<DVec3> {
         let mut f = vec![DVec3::ZERO; N * N];
-        for k in 0..N * N {
-            for (other, there) in [(k + 1, (k + 1) % N != 0), (k + N, k + N < N * N)] {
-                if there {
-                    let pull = (x[k] - x[other]) * STIFFNESS;
-                    (f[k], f[other]) = (f[k] + pull, f[other] - pull);
-                }
-            }
+        for (k, other) in (0..N * N).flat_map(|k| [(k, k + 1), (k, k + N)]) {
+            if other >= N * N || other == k + 1 && other % N == 0 { continue; }
+            let pull = (x[k] - x[other]) * STIFFNESS;
+            (f[k], f[other]) = (f[k] + pull, f[other] - pull);
         }
         f
     }
@@ -50,9 +42,7 @@ impl Net {
         }
         x
     }
-    fn told(&self, v: &[DVec3], out: &mut [f64]) {
-        for (k, &node) in self.at.iter().enumerate() { out[6 * k..6 * k + 3].copy_from_slice(&v[node].to_array()); }
-    }
+    fn told(&self, v: &[DVec3], out: &mut [f64]) { self.at.iter().zip(out.chunks_mut(6)).for_each(|(&node, out)| out[..3].copy_from_slice(&v[node].to_array())); }
     fn pushed(&self, impulse: &[f64]) -> Vec<DVec3> {
         let mut b = vec![DVec3::ZERO; N * N];
         for (k, &node) in self.at.iter().enumerate() { b[node] = DVec3::from_slice(&impulse[6 * k..]); }
@@ -79,9 +69,7 @@ impl Subsystem for Net {
         false // it responds as before
     }
     fn save(&self, state: &mut Vec<f64>) { state.extend(self.x.iter().chain(&self.v).flat_map(|x| x.to_array())); }
-    fn load(&mut self, state: &[f64]) {
-        for (k, x) in self.x.iter_mut().chain(&mut self.v).enumerate() { *x = DVec3::from_slice(&state[3 * k..]); }
-    }
+    fn load(&mut self, state: &[f64]) { self.x.iter_mut().chain(&mut self.v).zip(state.chunks(3)).for_each(|(x, s)| *x = DVec3::from_slice(s)); }
 }
 
 pub fn main() {
