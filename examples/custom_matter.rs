@@ -72,6 +72,7 @@ impl Subsystem for Net {
     fn load(&mut self, state: &[f64]) { self.x.iter_mut().chain(&mut self.v).zip(state.chunks(3)).for_each(|(x, s)| *x = DVec3::from_slice(s)); }
 }
 
+/// Hangs the net up, loads it, saves it, restores it, and spoils it in the end.
 pub fn main() {
     let (mut world, mut physics) = (World::new(), Physics::new());
     physics.add_subsystem::<Net>();
