@@ -42,6 +42,8 @@ pub struct BodySpec {
     pub partition: Option<String>,
     /// See `partition`.
     pub pinned: bool,
+    /// Is it a point mass: without rotation?
+    pub point: bool,
     /// Colour.
     pub color: Option<Appearance>,
     /// Place in a cable, for pictures.
@@ -155,6 +157,7 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
         damping,
         partition: f.text("partition")?,
         pinned: f.flag("pinned")?.unwrap_or(false),
+        point: f.flag("point")?.unwrap_or(false),
         color: f.get("color").map(read_color).transpose()?,
         cable: None,
         place: f.at,

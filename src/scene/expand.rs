@@ -81,8 +81,8 @@ pub(super) struct Builder<'a> {
 
 /// The items a scene can have besides joints.
 const ITEMS: &[&str] = &[
-    "Body", "Chain", "Cable", "Stack", "Grid", "Scatter", "Repeat", "Group", "Prefab", "After", "Move",
-    "Drive",
+    "Body", "Chain", "Cable", "Sheet", "Stack", "Grid", "Scatter", "Repeat", "Group", "Prefab", "After",
+    "Move", "Drive",
 ];
 
 /// Reads a scene file and everything it uses.
@@ -300,6 +300,7 @@ impl Builder<'_> {
                 self.add_body(spec, scope).map(drop)
             }
             "Chain" | "Cable" => self.chain(node, scope, name == "Cable"),
+            "Sheet" => self.sheet(node, scope),
             "Stack" => self.stack(node, scope),
             "Grid" => self.grid(node, scope),
             "Scatter" => self.scatter(node, scope),
@@ -417,6 +418,7 @@ impl Builder<'_> {
             damping: spec.damping,
             partition,
             pinned: spec.pinned,
+            point: spec.point,
             color: spec.color,
             cable: spec.cable,
             at: spec.place,

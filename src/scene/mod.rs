@@ -39,6 +39,7 @@ mod read;
 mod resolve;
 mod script;
 mod settings;
+mod sheet;
 #[doc(hidden)]
 pub mod summary;
 mod text;

@@ -121,7 +121,18 @@ impl Span {
     /// The arms turn with their bodies (a term in each body's own block), and the line turns with both anchors:
     /// P = (T/ℓ)(I − n nᵀ) on their relative motion. The second ties the two bodies to each other, so it is written
     /// as two rows J_t (v⁺ − v) + C λ = 0 with 1/C = ¼h²T/ℓ, the same weight that the engine gives to the blocks.
-    pub fn push_stiffness(&self, [a, b]: [&BodyView; 2], tension: f64, out: &mut RowWriter<'_, 2>) {
+    pub fn push_stiffness(&self, views: [&BodyView; 2], tension: f64, out: &mut RowWriter<'_, 2>) {
+        self.stiffen(views, tension, out, RowWriter::push);
+    }
+
+    /// The same with another place for the two rows.
+    pub fn stiffen<'w>(
+        &self,
+        [a, b]: [&BodyView; 2],
+        tension: f64,
+        out: &mut RowWriter<'w, 2>,
+        push: impl Fn(&mut RowWriter<'w, 2>, Row<2>),
+    ) {
         if tension <= 0.0 || !out.implicit_stiffness() {
             return;
         }
@@ -136,14 +147,15 @@ impl Span {
         for (i, t) in [t1, t2].into_iter().enumerate() {
             let jacobian = [Twist::at(self.arms[0], -t), Twist::at(self.arms[1], t)];
             let speed = Coordinate { value: 0.0, jacobian }.speed(a, b);
-            out.push(Row {
+            let row = Row {
                 jacobian,
                 target_velocity: speed,
                 softness: Softness::Velocity { compliance: 1.0 / weight },
                 key: 8 + i as u32,
                 measured: false,
                 ..Row::default()
-            });
+            };
+            push(out, row);
         }
     }
 }
