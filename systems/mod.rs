@@ -51,6 +51,7 @@ pub mod refine;
 pub mod repeated;
 pub mod resolve;
 pub mod rows;
+mod shelf;
 pub mod sleep;
 pub mod solve;
 pub mod stiffness;

@@ -97,6 +97,12 @@ impl<L: LinearSystem> Memory<L> {
             self.mixed.set_options(options);
         }
     }
+
+    /// Choices of the factorization.
+    pub fn options(&self) -> MixedOptions {
+        self.options
+    }
+
     /// w = J q + C λ + d, by stretches of rows.
     fn slack_of_response(&self, problem: &RowProblem, lambda: &[f64], w: &mut [f64]) {
         let share = problem.blocks.len().div_ceil(STRETCHES).max(1);

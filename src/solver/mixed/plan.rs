@@ -116,14 +116,14 @@ impl Plan {
     /// Is this the plan of the problem's topology?
     pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
         self.bodies == problem.bodies()
-            && self.width == problem.width
+            && same(&self.width, &problem.width)
             && self.coupled.iter().copied().eq(problem.couplings.iter().map(|c| (c.a, c.b)))
             && self.row_at.len() == problem.rows()
             && self.blocks.len() == problem.blocks.len()
             && self.blocks.iter().zip(&problem.blocks).all(|(own, block)| *own == treated(problem, block))
-            && self.block_bodies == problem.block_bodies
+            && same(&self.block_bodies, &problem.block_bodies)
             && self.interface_blocks == interface.blocks
-            && self.interface_bodies == interface.block_bodies
+            && same(&self.interface_bodies, &interface.block_bodies)
     }
 
     /// Where a body's unknowns are among the local vectors.
@@ -303,6 +303,15 @@ fn ends(items: &[u32]) -> Vec<u32> {
         }
     }
     ends
+}
+
+/// Are two lists the same? Short ones have just been written number by number, and wide loads would wait until that is in memory.
+fn same<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+    match a.len() {
+        n if n != b.len() => false,
+        0..64 => a.iter().zip(b).all(|(a, b)| a == b),
+        _ => a == b,
+    }
 }
 
 /// The block with `fold` as it is treated here.
