@@ -259,7 +259,7 @@ pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveSta
         flat.set_method(settings.method);
         return stats;
     }
-    with_solver(island, |solver, problem, solution| {
+    with_solver(island, true, |solver, problem, solution| {
         solver.set_method(Method::Bpp);
         solver.solve(problem, solution)
     })
@@ -285,7 +285,7 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling.as_published => Method::Bpp,
         method => method.of_whole(),
     };
-    with_solver(island, |solver, problem, solution| {
+    with_solver(island, false, |solver, problem, solution| {
         solver.set_method(method);
         solver.solve_roughly(problem, solution, rough)
     })

@@ -5,8 +5,7 @@
 //! remembers decides no bits, but for [`pivoting_failed`](crate::solver::row_solver::Solver::pivoting_failed), which stays with
 //! the island. So each thread may have a shelf of its own.
 
-use crate::solver::mixed::InterfaceRows;
-use crate::solver::{RowProblem, RowSolver, Solution};
+use crate::solver::{Label, RowProblem, RowSolver, Solution};
 use crate::state::Island;
 use std::cell::RefCell;
 
@@ -24,54 +23,72 @@ const FORGOTTEN: u64 = 1 << 14;
 struct Shelf {
     solvers: Vec<(Box<RowSolver>, u64)>,
     uses: u64,
+    bounded: Vec<bool>,
 }
 
 thread_local! {
     static SHELF: RefCell<Shelf> = RefCell::default();
 }
 
-/// Does something with the solver of an island that is not cut: one that it shares, or its own.
+/// Does something with the solver of an island that is not cut: one that it shares, or its own. `frozen`: are the bounds of its rows
+/// laid aside? The order of elimination depends on which blocks have bounds, and is to be the same with and without.
 pub(super) fn with_solver<R>(
     island: &mut Island,
+    frozen: bool,
     solve: impl FnOnce(&mut RowSolver, &RowProblem, &mut Solution) -> R,
 ) -> R {
-    let Island { problem, solver: own, solution, rows, .. } = island;
+    let Island { problem, solver: own, solution, rows, bounds, .. } = island;
     if rows.len() >= MANY {
         return solve(own, problem, solution);
     }
     SHELF.with(|shelf| {
-        let mut shelf = shelf.try_borrow_mut().ok();
-        match shelf.as_mut().and_then(|shelf| shelf.find(own, problem)) {
-            Some(shared) => {
-                shared.remember(own);
-                let answer = solve(shared, problem, solution);
-                own.remember(shared);
-                answer
-            }
-            None => solve(own, problem, solution),
-        }
+        let Ok(mut shelf) = shelf.try_borrow_mut() else { return solve(own, problem, solution) };
+        let Shelf { bounded, .. } = &mut *shelf;
+        mark_bounded(problem, frozen.then_some(&bounds[..]), bounded);
+        let Some(shared) = shelf.find(own, problem) else {
+            own.linear_mut().prepare(problem, &shelf.bounded);
+            return solve(own, problem, solution);
+        };
+        shared.remember(own);
+        let answer = solve(shared, problem, solution);
+        own.remember(shared);
+        answer
     })
 }
 
+/// Which blocks have rows with bounds: those of the problem, or those that were laid aside.
+fn mark_bounded(problem: &RowProblem, aside: Option<&[(f64, f64, Label)]>, bounded: &mut Vec<bool>) {
+    let has_bounds = |row: usize| {
+        let (lo, hi) = aside.map_or((problem.lo[row], problem.hi[row]), |aside| (aside[row].0, aside[row].1));
+        lo.is_finite() || hi.is_finite()
+    };
+    let rows = problem.blocks.iter().map(|block| block.row as usize..(block.row + block.rows) as usize);
+    bounded.clear();
+    bounded.extend(rows.map(|mut rows| rows.any(has_bounds)));
+}
+
 impl Shelf {
-    /// The solver that knows the pattern of a problem, or one that may learn it.
+    /// The solver that knows the pattern of a problem, or one that has just learnt it.
     fn find(&mut self, own: &RowSolver, problem: &RowProblem) -> Option<&mut RowSolver> {
         self.uses += 1;
         let (now, options) = (self.uses, own.options());
-        let fits = |solver: &RowSolver| {
-            solver.options() == options && solver.linear().same_topology(problem, &InterfaceRows::default())
-        };
-        let known = self.solvers.iter().position(|(solver, _)| fits(solver));
+        let Shelf { solvers, bounded, .. } = self;
+        let known = solvers
+            .iter()
+            .position(|(solver, _)| solver.options() == options && solver.linear().knows(problem, bounded));
         let place = known.or_else(|| {
-            if self.solvers.len() < PLACES {
-                self.solvers.push(Default::default());
-                return Some(self.solvers.len() - 1);
+            if solvers.len() < PLACES {
+                solvers.push(Default::default());
+                return Some(solvers.len() - 1);
             }
-            self.solvers.iter().position(|(_, used)| now - used > FORGOTTEN)
+            solvers.iter().position(|(_, used)| now - used > FORGOTTEN)
         })?;
-        let (solver, used) = &mut self.solvers[place];
+        let (solver, used) = &mut solvers[place];
         *used = now;
-        solver.set_options(options);
+        if known.is_none() {
+            solver.set_options(options);
+            solver.linear_mut().prepare(problem, bounded);
+        }
         Some(solver)
     }
 }

@@ -76,7 +76,8 @@ impl<L: LinearSystem> Solver<L> {
 
     /// Takes over what another solver remembers of an island, so that either may solve it next.
     pub fn remember(&mut self, of: &Self) {
-        (self.engine.pivoting_failed, self.condenses) = (of.engine.pivoting_failed, of.condenses);
+        self.engine.forget(of.engine.pivoting_failed);
+        self.condenses = of.condenses;
     }
 
     /// Choices of the factorization.
