@@ -2,7 +2,8 @@
 
 use super::body::{self, BodySpec};
 use super::error::{Fault, Read};
-use super::expand::{Builder, Scope};
+use super::expand::Builder;
+use super::scope::Scope;
 use super::joint::{JointSpec, read_cable};
 use super::plan::{CablePlan, JointKind};
 use super::read::{self, Fields};
