@@ -1,7 +1,9 @@
 //! The coupling loop (000 Algorithm 1). Islands that are not cut, and those whose partitions serve as one linear solver,
 //! are done in its first pass; the others go round until their index sets repeat.
 
-use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
+use super::contacts::{
+    friction_shift, has_open_friction, let_open_friction_slide, renew_friction_bounds, unbounded_friction,
+};
 use super::parallel::{Parallel, for_each};
 use super::shelf::{MANY, with_solver};
 use super::solve::bring_back;
@@ -151,7 +153,15 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let bends = worthwhile && settings.tuning.refine > 0 && !is_pile(island) && has_bends(island, rows);
     let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
     island.stats = solve_roughly(island, settings, rough);
-    add_counts(&mut island.stats, &before);
+    if open && sticks_violently(island, rows) {
+        let_open_friction_slide(island, rows);
+        add_counts(&mut island.stats, &before);
+        let sticking = island.stats;
+        island.stats = solve_roughly(island, settings, rough);
+        add_counts(&mut island.stats, &sticking);
+    } else {
+        add_counts(&mut island.stats, &before);
+    }
     island.cut.running = false;
     island.cut.iterations = 1;
     island.position_level = bends && is_rough(island);
@@ -159,6 +169,15 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
         let solved = if open || bends { Solved::Roughly } else { Solved::Now };
         bound_friction(island, rows, settings, solved);
     }
+}
+
+/// Does friction that no normal impulse bounds push with more than all the momentum there is? Points that must stick while joints and
+/// stops hold their bodies the other way have no common motion: impulses of 10⁶ N·s fight over micrometres, and bounds taken from such
+/// normal impulses bound nothing.
+fn sticks_violently(island: &mut Island, rows: &Rows) -> bool {
+    let most = unbounded_friction(island, rows);
+    let momentum = |p: &[f64; 6]| p[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
+    most > 0.0 && most > island.problem.momentum.iter().map(momentum).sum::<f64>()
 }
 
 fn has_bends(island: &Island, rows: &Rows) -> bool {
