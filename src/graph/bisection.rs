@@ -343,7 +343,8 @@ mod tests {
     /// Rows of ties between different partitions.
     fn cut_rows(grouping: &Grouping, graph: &BodyGraph) -> u32 {
         let of = |body: u32| grouping.of[body as usize];
-        let cut = |body: u32| graph.ties(body).filter(move |&(other, _)| other > body && of(other) != of(body));
+        let cut =
+            |body: u32| graph.ties(body).filter(move |&(other, _)| other > body && of(other) != of(body));
         (0..graph.len() as u32).flat_map(cut).map(|(_, weight)| weight).sum()
     }
 

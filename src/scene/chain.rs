@@ -3,10 +3,10 @@
 use super::body::{self, BodySpec};
 use super::error::{Fault, Read};
 use super::expand::Builder;
-use super::scope::Scope;
 use super::joint::{JointSpec, read_cable};
 use super::plan::{CablePlan, JointKind};
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::{Node, Value};
 use crate::components::{CableLink, Collider};
 use crate::geometry::{MassProperties, Shape};

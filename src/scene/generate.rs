@@ -3,9 +3,9 @@
 use super::body::BodySpec;
 use super::error::{Fault, Read, Span};
 use super::expand::Builder;
-use super::scope::Scope;
 use super::random::Random;
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::Node;
 use crate::components::Collider;
 use crate::geometry::Shape;
