@@ -52,6 +52,7 @@ pub mod refine;
 pub mod repeated;
 pub mod resolve;
 pub mod rows;
+mod shelf;
 pub mod sleep;
 pub mod solve;
 pub mod stiffness;

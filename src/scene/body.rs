@@ -391,7 +391,7 @@ fn rock(radius: f64, corners: usize, squash: DVec3, random: &mut Random) -> Vec<
             let (r, angle) = ((1.0 - z * z).sqrt(), golden * i as f64);
             let even = DVec3::new(r * math::cos(angle), r * math::sin(angle), z);
             let jittered = (even + 0.35 * random.direction()).normalize_or(even);
-            jittered * squash * (radius * random.between(0.8, 1.0))
+            jittered * squash * (radius * random.range(0.8, 1.0))
         })
         .collect()
 }

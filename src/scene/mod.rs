@@ -37,6 +37,7 @@ mod play;
 mod random;
 mod read;
 mod resolve;
+mod scope;
 mod script;
 mod settings;
 mod sheet;

@@ -158,6 +158,18 @@ impl Span {
             push(out, row);
         }
     }
+
+    /// Keeps the length, or what `bounds` leave of that.
+    fn hold(&self, views: [&BodyView; 2], length: f64, bounds: Bounds, out: &mut RowWriter) {
+        let violation = self.at.value - length;
+        out.push(Row { jacobian: self.at.jacobian, violation, bounds, key: 0, ..Row::default() });
+        self.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+    }
+}
+
+fn check_span(anchors: [DVec3; 2], length: f64) -> Result<(), OutOfRange> {
+    anchors.into_iter().try_for_each(check::anchor)?;
+    check::length(length)
 }
 
 impl Constraint for Distance {
@@ -166,20 +178,11 @@ impl Constraint for Distance {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)
+        check_span([self.anchor_a, self.anchor_b], self.length)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
-        let span = Span::new(views, self.anchor_a, self.anchor_b);
-        out.push(Row {
-            jacobian: span.at.jacobian,
-            violation: span.at.value - self.length,
-            key: 0,
-            ..Row::default()
-        });
-        span.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+        Span::new(views, self.anchor_a, self.anchor_b).hold(views, self.length, Bounds::BOTH, out);
     }
 
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
@@ -193,21 +196,11 @@ impl Constraint for Rope {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)
+        check_span([self.anchor_a, self.anchor_b], self.length)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
-        let span = Span::new(views, self.anchor_a, self.anchor_b);
-        out.push(Row {
-            jacobian: span.at.jacobian,
-            violation: span.at.value - self.length,
-            bounds: Bounds::PULL_ONLY,
-            key: 0,
-            ..Row::default()
-        });
-        span.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+        Span::new(views, self.anchor_a, self.anchor_b).hold(views, self.length, Bounds::PULL_ONLY, out);
     }
 
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
@@ -221,9 +214,7 @@ impl Constraint for SpringDamper {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)?;
+        check_span([self.anchor_a, self.anchor_b], self.length)?;
         check::spring(self.stiffness, self.damping)
     }
 
