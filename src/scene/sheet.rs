@@ -2,10 +2,11 @@
 
 use super::body::{self, BodySpec};
 use super::error::{Fault, Read};
-use super::expand::{Builder, Scope};
+use super::expand::Builder;
 use super::joint::JointSpec;
 use super::plan::JointKind;
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::Node;
 use crate::components::Collider;
 use crate::geometry::Shape;
