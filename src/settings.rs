@@ -224,7 +224,7 @@ impl Default for Settings {
             plain_kernels: false,
             joint_compliance: 1e-6,
             contact_margin: 5e-3,
-            bounce_threshold: 0.2,
+            bounce_threshold: 0.01,
             impulse_event_threshold: f64::INFINITY,
             sleep: true,
             sleep_speed: 1e-3,

@@ -91,8 +91,7 @@ impl Pushed {
 fn has_met(contact: &Contact, manifold: &Manifold, bodies: &Bodies, slots: [u32; 2]) -> bool {
     let views = slots.map(|s| &bodies.view[s as usize]);
     let closing = manifold.points.iter().map(|p| -p.normal.dot(relative_velocity(p, views)));
-    let answered = manifold.points.iter().all(|p| p.approach == 0.0);
-    answered && closing.fold(0.0, f64::max) <= (0.1 * contact.approach).max(SLOW)
+    closing.fold(0.0, f64::max) <= (0.1 * contact.approach).max(SLOW)
 }
 
 /// Is the blow beyond the threshold of one of its bodies, or beyond the setting where none has one?

@@ -77,7 +77,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Gather, "gather", gather::gather_forces) // p of (4)
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
         .stage(Graph, "repeated", repeated::meet_half_way) // before contacts, which may repeat each other
-        .stage(Graph, "impacts", impacts::bounce_pairs)
+        .stage(Graph, "impacts", impacts::take_impacts)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Partition, "partition", partition::partition_bodies) // §6, Alg. 2
@@ -106,6 +106,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)
         .stage(Integrate, "project", project::close_joints)
+        .stage(Integrate, "show", impacts::show_before_blow)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
         .stage(Integrate, "joint forces", joint_forces::report_joint_forces)
