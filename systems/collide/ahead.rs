@@ -308,8 +308,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
         let allowed = allowed(pair.nearest, pair.parting, settings, dt);
         let block = open_block(rows, entity, slots);
         for found in overlaps {
-            let (mut point, d) =
-                point_ahead(bodies, slots, from, found, pair.nearest, allowed, &rules);
+            let (mut point, d) = point_ahead(bodies, slots, from, found, pair.nearest, allowed, &rules);
             point.key = (0..).find(|k| manifold.points.iter().all(|p| p.key != *k)).unwrap_or(0);
             let views = slots.map(|s| &bodies.view[s as usize]);
             let (first, overlaps) = (rows.len(), found.separation < allowed);

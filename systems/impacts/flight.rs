@@ -27,7 +27,11 @@ pub(super) struct Flyer {
 impl Flyer {
     /// Its state at a time.
     pub fn at(&self, time: f64) -> BodyView {
-        if self.stays || time == self.time { self.view } else { flown(&self.view, time - self.time, self.pull[0]) }
+        if self.stays || time == self.time {
+            self.view
+        } else {
+            flown(&self.view, time - self.time, self.pull[0])
+        }
     }
 
     /// Takes it from the stored state of the step to the parabola.

@@ -182,7 +182,9 @@ impl Law {
         let problem = &mut self.problem;
         let (body, entry) = (problem.block_bodies.len() as u32, problem.jacobian.len() as u32);
         let mut d = [0.0; N];
-        problem.block_bodies.extend(hit.flyers.map(|k| self.number[k as usize]).iter().filter(|k| **k != NO_ROW));
+        problem
+            .block_bodies
+            .extend(hit.flyers.map(|k| self.number[k as usize]).iter().filter(|k| **k != NO_ROW));
         for (k, &direction) in along.iter().enumerate() {
             let mut give = 0.0;
             for (side, twist) in twists(&hit.point, direction).into_iter().enumerate() {
@@ -228,7 +230,14 @@ impl Law {
             }
             let row = problem.d.len() as u32;
             problem.compliance.push((COMPLIANCE * give).max(f64::MIN_POSITIVE));
-            problem.blocks.push(RowBlock { row, rows: 1, body, bodies: joint.on.len() as u32, entry, fold: false });
+            problem.blocks.push(RowBlock {
+                row,
+                rows: 1,
+                body,
+                bodies: joint.on.len() as u32,
+                entry,
+                fold: false,
+            });
             self.bound(if as_it_is { -speed } else { 0.0 }, f64::NEG_INFINITY, f64::INFINITY);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::flight::Flyer;
 use super::law::{Hit, JointRow};
-use super::watch::{Terms, Watched};
+use super::watch::{LOOKS, STRIKES, Terms, Watched};
 use super::{Memory, law};
 use crate::collision::{Collision, Mover, PairScratch};
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
@@ -23,11 +23,8 @@ use std::collections::BinaryHeap;
 
 /// Impacts at the same time: times that differ by less than this share of the step.
 const AT_ONCE: f64 = 1e-9;
-/// A pair that was looked at in vain is looked at again after this share of the step, and so often at most.
+/// A pair that was looked at in vain is looked at again after this share of the step.
 const SOON: f64 = 1e-6;
-const LOOKS: u32 = 32;
-/// A pair that was struck so often is left to its rows.
-const STRIKES: u32 = 64;
 /// Halvings of the time in which a corner swings in.
 const HALVINGS: u32 = 24;
 /// Bodies that turn away from their tangent by less than this (m) in a step are not looked at at its end.
@@ -58,6 +55,8 @@ pub(in crate::systems) struct March<'a, 'w> {
     spread: Vec<bool>,
     /// Pairs with a contact by slot, sorted.
     by_slot: Vec<(u32, u32)>,
+    /// Joints by slot, sorted.
+    blocks_by_slot: Vec<(u32, u32)>,
     /// By slot: is it tied by joints, and what do they push it with (N·s)?
     joints: Vec<Option<[DVec3; 2]>>,
     queue: BinaryHeap<Reverse<(u64, u32)>>,
@@ -67,7 +66,7 @@ pub(in crate::systems) struct March<'a, 'w> {
 impl March<'_, '_> {
     /// Goes through the impacts of a step.
     pub fn run(step: &mut Step<'_>, memory: &mut Memory) {
-        let Memory { struck, shown, hot, law, .. } = memory;
+        let Memory { struck, shown, hot, fast, law, .. } = memory;
         law.set_options(step.settings.solver_options());
         let midpoint = step.settings.integrator == Integrator::Midpoint;
         let (bodies, collision) = (&step.work.bodies, &step.work.collision);
@@ -87,6 +86,7 @@ impl March<'_, '_> {
             around: Vec::new(),
             spread: Vec::new(),
             by_slot: pairs_by_slot(collision),
+            blocks_by_slot: blocks_by_slot(&step.work.rows),
             joints: joints_by_slot(&step.work.rows, bodies),
             queue: BinaryHeap::new(),
             scratch: PairScratch::default(),
@@ -94,6 +94,17 @@ impl March<'_, '_> {
         for &pair in hot.iter() {
             if let Some(k) = march.watch(pair, 0.0) {
                 march.watched[k as usize].flyers.into_iter().for_each(|flyer| march.spread(flyer, 0.0));
+            }
+        }
+        for &slot in fast.iter() {
+            let flyer = march.enlist(slot);
+            march.spread(flyer, 0.0);
+            march.find_new(flyer, 0.0);
+            for k in march.around[flyer as usize].clone() {
+                if march.watched[k as usize].entity.is_none() {
+                    let next = march.soonest(k);
+                    march.await_pair(k, next);
+                }
             }
         }
         march.go(law, midpoint);
@@ -180,7 +191,7 @@ impl March<'_, '_> {
     }
 
     fn strike(&mut self, law: &mut law::Law, hits: &mut [Hit], time: f64, midpoint: bool) {
-        let joints = self.joints_of(hits, time);
+        let joints = self.joints_of(hits);
         let mut own: Vec<u32> = hits.iter().flat_map(|hit| hit.flyers).collect();
         own.extend(joints.iter().flat_map(|row| row.on.iter().map(|on| on.0)));
         own.sort_unstable();
@@ -205,7 +216,8 @@ impl March<'_, '_> {
             self.spread(k, time);
             self.find_new(k, time);
         }
-        let mut stirred: Vec<u32> = own.iter().flat_map(|&k| self.around[k as usize].iter().copied()).collect();
+        let mut stirred: Vec<u32> =
+            own.iter().flat_map(|&k| self.around[k as usize].iter().copied()).collect();
         stirred.sort_unstable();
         stirred.dedup();
         for k in stirred {
@@ -271,10 +283,22 @@ impl March<'_, '_> {
         }
         pair.seen = time;
         let views = pair.flyers.map(|f| self.flyers[f as usize].at(time));
-        let [a, b] = [(pair.ids.0, views[0]), (pair.ids.1, views[1])]
-            .map(|(id, view)| mover_at(self.collision, id, &view, self.terms.dt));
+        // The way that is left leads along the chord of the parabola.
+        let chord = pair.flyers.map(|f| self.flyers[f as usize].pull[0] * (0.5 * (self.terms.dt - time)));
+        let [a, b] = [(pair.ids.0, 0), (pair.ids.1, 1)].map(|(id, k)| {
+            let flyer = &self.flyers[pair.flyers[k] as usize];
+            let more = if flyer.stays { DVec3::ZERO } else { chord[k] };
+            mover_at(self.collision, id, &views[k], more, self.terms.dt)
+        });
         let [x, y] = [pair.ids.0, pair.ids.1].map(|id| &self.collision.colliders[id as usize].shape);
-        narrow::look_again(&mut pair.points, (&a, x), (&b, y), self.settings, self.terms.dt, &mut self.scratch);
+        narrow::look_again(
+            &mut pair.points,
+            (&a, x),
+            (&b, y),
+            self.settings,
+            self.terms.dt,
+            &mut self.scratch,
+        );
     }
 
     /// Watches all pairs of a body that moves.
@@ -364,11 +388,12 @@ impl March<'_, '_> {
 
     /// Watches what a body that was struck may meet although it was far from it.
     fn find_new(&mut self, flyer: u32, time: f64) {
-        let Flyer { slot, view, .. } = self.flyers[flyer as usize];
+        let Flyer { slot, view, pull, .. } = self.flyers[flyer as usize];
         let left = self.terms.dt - time;
         let entity = self.bodies.entity[slot as usize];
         let collision = self.collision;
-        let Some(own) = collision.by_body.get(entity.id() as usize).filter(|b| b.entity == Some(entity)) else {
+        let Some(own) = collision.by_body.get(entity.id() as usize).filter(|b| b.entity == Some(entity))
+        else {
             return;
         };
         let mut near = Vec::new();
@@ -377,7 +402,10 @@ impl March<'_, '_> {
             let turn = (view.angular_velocity.length() * left).min(2.0) * mover.reach;
             let pose = record.on(&view);
             let placed = Placed { shape: &record.shape, position: pose.position, rotation: pose.rotation };
-            let region = Box3::around(&placed).swept(view.linear_velocity * left, self.settings.contact_margin + turn);
+            let region = Box3::around(&placed).swept(
+                (view.linear_velocity + pull[0] * (0.5 * left)) * left,
+                self.settings.contact_margin + turn,
+            );
             if region.low.is_finite() && region.high.is_finite() && !record.sensor {
                 collision.broad.in_region(&region, &mut |other| near.push((id, other, region)));
             }
@@ -407,7 +435,11 @@ impl March<'_, '_> {
         if place.is_ok() || collision.filter.as_ref().is_some_and(|f| !f(a.entity, b.entity)) {
             return;
         }
-        let surface = meet(&collision.movers[ids.0 as usize], &collision.movers[ids.1 as usize], self.settings);
+        let surface =
+            meet(&collision.movers[ids.0 as usize], &collision.movers[ids.1 as usize], self.settings);
+        if time == 0.0 && surface.restitution <= 0.0 {
+            return;
+        }
         let k = self.add(None, ids, &surface, Vec::new(), f64::NEG_INFINITY);
         self.look(k, time);
         // The pairs of the struck bodies are awaited all together.
@@ -446,7 +478,8 @@ impl March<'_, '_> {
                 break;
             }
             let pair = &self.collision.pairs[number as usize];
-            let Some((_, manifold, surface, last)) = pair.entity.and_then(|e| self.contacts.get_mut(e)) else {
+            let Some((_, manifold, surface, last)) = pair.entity.and_then(|e| self.contacts.get_mut(e))
+            else {
                 continue;
             };
             let is_a = self.collision.colliders[pair.ids.0 as usize].slot == slot;
@@ -464,17 +497,66 @@ impl March<'_, '_> {
     }
 
     /// The rows of rigid joints that a blow reaches, with their bodies among the flyers.
-    fn joints_of(&mut self, hits: &[Hit], time: f64) -> Vec<JointRow> {
-        let _ = (hits, time, self.rows);
-        Vec::new()
+    fn joints_of(&mut self, hits: &[Hit]) -> Vec<JointRow> {
+        let mut reached: Vec<u32> = hits.iter().flat_map(|hit| hit.flyers).collect();
+        reached.retain(|&k| self.flyers[k as usize].jointed);
+        let mut blocks: Vec<u32> = Vec::new();
+        let mut known: Vec<bool> = Vec::new();
+        while let Some(k) = reached.pop() {
+            let slot = self.flyers[k as usize].slot;
+            known.resize(known.len().max(self.rows.blocks.len()), false);
+            let first = self.blocks_by_slot.partition_point(|(s, _)| *s < slot);
+            for i in first..self.blocks_by_slot.len() {
+                let (s, number) = self.blocks_by_slot[i];
+                if s != slot {
+                    break;
+                }
+                if std::mem::replace(&mut known[number as usize], true) {
+                    continue;
+                }
+                blocks.push(number);
+                let block = &self.rows.blocks[number as usize];
+                for body in block.body..block.body + block.bodies {
+                    let slot = self.rows.body[body as usize];
+                    if self.bodies.is_dynamic(slot) {
+                        reached.push(self.enlist(slot));
+                    }
+                }
+            }
+        }
+        blocks.sort_unstable();
+        blocks.iter().flat_map(|&b| self.rigid_rows(b)).collect()
+    }
+
+    /// The two-sided rigid rows of a joint. Springs, motors, stops and slack ropes do not answer a blow at once.
+    fn rigid_rows(&self, block: u32) -> Vec<JointRow> {
+        let block = &self.rows.blocks[block as usize];
+        let slots = &self.rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        let rigid = |row: &u32| {
+            let i = (block.row + row) as usize;
+            let two_sided = self.rows.lo[i] == f64::NEG_INFINITY && self.rows.hi[i] == f64::INFINITY;
+            two_sided && self.rows.position_level[i]
+        };
+        let of = |row: u32| {
+            let first = (block.entry + row * block.bodies) as usize;
+            let own = slots.iter().zip(&self.rows.jacobian[first..]);
+            let moved = own.filter(|(slot, j)| self.bodies.is_dynamic(**slot) && **j != [0.0; 6]);
+            JointRow { on: moved.map(|(slot, j)| (self.flyer_of[*slot as usize], *j)).collect() }
+        };
+        (0..block.rows).filter(rigid).map(of).filter(|row| !row.on.is_empty()).collect()
     }
 
     /// Contacts learn what their rows are to see, and what their blows took.
     fn tell_contacts(&mut self) {
         for pair in &mut self.watched {
             let touched = pair.flyers.iter().any(|&k| self.flyers[k as usize].struck);
-            let Some((contact, manifold, ..)) = pair.entity.and_then(|e| self.contacts.get_mut(e)) else { continue };
+            let Some((contact, manifold, ..)) = pair.entity.and_then(|e| self.contacts.get_mut(e)) else {
+                continue;
+            };
             if !touched {
+                if pair.restitution > 0.0 {
+                    pair.let_pass(&mut manifold.points, &self.flyers, self.terms);
+                }
                 continue;
             }
             manifold.points = pair.points_for_rows(&self.flyers, self.terms);
@@ -492,6 +574,16 @@ fn pairs_by_slot(collision: &Collision) -> Vec<(u32, u32)> {
     };
     let mut all: Vec<_> = collision.pairs.iter().enumerate().flat_map(of).collect();
     all.sort_unstable();
+    all
+}
+
+fn blocks_by_slot(rows: &Rows) -> Vec<(u32, u32)> {
+    let slots =
+        |block: &crate::state::ConstraintBlock| block.body as usize..(block.body + block.bodies) as usize;
+    let of = |(number, block)| rows.body[slots(block)].iter().map(move |slot| (*slot, number as u32));
+    let mut all: Vec<_> = rows.blocks.iter().enumerate().flat_map(of).collect();
+    all.sort_unstable();
+    all.dedup();
     all
 }
 
@@ -515,15 +607,16 @@ fn joints_by_slot(rows: &Rows, bodies: &Bodies) -> Vec<Option<[DVec3; 2]>> {
 }
 
 /// A collider on a body elsewhere.
-fn mover_at(collision: &Collision, id: u32, view: &BodyView, dt: f64) -> Mover {
+fn mover_at(collision: &Collision, id: u32, view: &BodyView, more: DVec3, dt: f64) -> Mover {
     let (record, mover) = (&collision.colliders[id as usize], &collision.movers[id as usize]);
     let turn = view.angular_velocity.length() * dt;
     Mover {
         pose: record.on(view),
         center: view.position,
         turn: DMat3::from_quat(view.rotation),
-        velocity: [view.linear_velocity, view.angular_velocity],
-        way: view.linear_velocity.length() * dt + if turn > 0.0 { turn.min(2.0) * mover.reach } else { 0.0 },
+        velocity: [view.linear_velocity + more, view.angular_velocity],
+        way: (view.linear_velocity + more).length() * dt
+            + if turn > 0.0 { turn.min(2.0) * mover.reach } else { 0.0 },
         ..*mover
     }
 }

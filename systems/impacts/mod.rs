@@ -50,6 +50,8 @@ pub struct Memory {
     shown: Vec<(u32, BodyView)>,
     /// Contacts at which something may bounce: places among the pairs.
     hot: Vec<u32>,
+    /// Slots of bodies that move further than contacts are looked for, where something bounces.
+    fast: Vec<u32>,
     law: law::Law,
 }
 
@@ -59,7 +61,8 @@ pub fn take_impacts(step: &mut Step<'_>) {
     memory.struck.clear();
     memory.shown.clear();
     find_hot(step, &mut memory.hot);
-    if !memory.hot.is_empty() {
+    find_fast(step, &mut memory.fast);
+    if !memory.hot.is_empty() || !memory.fast.is_empty() {
         March::run(step, &mut memory);
     }
     step.work.impacts = memory;
@@ -95,6 +98,27 @@ fn find_hot(step: &mut Step<'_>, hot: &mut Vec<u32>) {
             hot.push(number as u32);
         }
     }
+}
+
+/// Lists the bodies that move further than the narrow phase looks without sweeping, if anything bounces: what forces add in this step
+/// may bring them to what it has not found.
+fn find_fast(step: &Step<'_>, fast: &mut Vec<u32>) {
+    fast.clear();
+    let (bodies, collision) = (&step.work.bodies, &step.work.collision);
+    if !collision.bounces {
+        return;
+    }
+    for known in collision.by_body.iter().filter(|b| b.entity.is_some()) {
+        for mover in known.ids.iter().map(|&id| &collision.movers[id as usize]) {
+            let slot = known.ids.first().map(|&id| collision.colliders[id as usize].slot);
+            let Some(slot) = slot.filter(|&slot| mover.way > mover.own && bodies.is_dynamic(slot)) else {
+                continue;
+            };
+            fast.push(slot);
+        }
+    }
+    fast.sort_unstable();
+    fast.dedup();
 }
 
 /// May a point be met fast in this step, whatever of the forces on its bodies is taken up by others?

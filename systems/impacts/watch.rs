@@ -11,6 +11,10 @@ pub(super) const TOUCH: f64 = 1e-6;
 /// Fast points further off than this (m) have no row once nothing meets there any more.
 const OFF: f64 = 1e-3;
 
+/// A pair that was looked at in vain so often, or struck so often, is left to its rows.
+pub(super) const LOOKS: u32 = 32;
+pub(super) const STRIKES: u32 = 64;
+
 /// A pair that is watched.
 pub(super) struct Watched {
     /// Its contact, if it has one.
@@ -109,14 +113,28 @@ impl Watched {
         self.seen + times.fold(f64::INFINITY, f64::min)
     }
 
+    /// Is nothing left to look at in this step?
+    fn is_settled(&self) -> bool {
+        self.looks <= LOOKS && self.strikes < STRIKES
+    }
+
+    /// Points of a pair that neither meets nor has a body that was struck: what passes by is not held by a tangent.
+    pub fn let_pass(&self, points: &mut [ManifoldPoint], flyers: &[Flyer], terms: Terms) {
+        for point in points.iter_mut().filter(|_| self.is_settled()) {
+            let now = self.closing(point, flyers, 0.0, terms);
+            point.answered = now.speed > now.slow;
+        }
+    }
+
     /// Its points as the rows of the step are to see them: with the gap that leads to what there is now, or without a row.
     pub fn points_for_rows(&mut self, flyers: &[Flyer], terms: Terms) -> Vec<ManifoldPoint> {
-        let (dt, seen) = (terms.dt, self.seen);
+        let (dt, seen, settled) = (terms.dt, self.seen, self.is_settled());
         let mut points = std::mem::take(&mut self.points);
         for point in &mut points {
             let now = self.closing(point, flyers, seen, terms);
             let fast = now.speed.abs() > now.slow || now.gap > OFF;
-            point.answered = fast && now.gap_after(dt - seen) >= 0.0;
+            let slow_comes = now.speed.abs() <= now.slow && now.gap_after(dt - seen) < 0.0;
+            point.answered = fast && settled && !slow_comes;
             point.separation = match point.answered {
                 true if self.strikes > 0 => now.gap.min(0.0),
                 true => now.gap,
