@@ -94,7 +94,8 @@ pub struct Settings {
     /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
     /// use a twentieth of their size. Default 5 mm.
     pub contact_margin: f64,
-    /// Slower approaches (m/s) do not bounce. Default 0.2.
+    /// Slower approaches (m/s) do not bounce; neither do those slower than what presses the surfaces together makes in a step and a half.
+    /// Default 0.01.
     pub bounce_threshold: f64,
     /// Impulse (N·s) of a blow above which `ContactEvent::Hit` is sent, if the surfaces also approach faster than
     /// `bounce_threshold`; bodies may have a `HitThreshold` of their own. Default infinite: none.

@@ -8,7 +8,7 @@
 //! | forces (open) | body state | `Force`, `Torque` | f in (2) |
 //! | gather | velocity, `Force`, `Torque` | dense forces, free velocities | p in (4) |
 //! | rows (open) | joints, contacts, users' constraints, bodies | J, φ, C, w₀, bounds per row | (3), (7) |
-//! | graph | rows | islands | §4 |
+//! | graph | rows | islands; velocity and pose of what bounces | §4 |
 //! | partition | constraint graph, hints | partition of each body | Alg. 2 |
 //! | assemble | rows, M, p | one problem per island | (8), (13)–(15) |
 //! | factor | problems | partitions' rows, masses, index sets | §4.2 |

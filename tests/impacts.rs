@@ -224,3 +224,95 @@ fn a_gas_keeps_its_energy() {
         assert!(most < 1.0 + 1e-6 && last > 0.99, "{least} {most} {last}");
     }
 }
+
+/// A run that is saved and restored after every step has the same bits, also where a body is struck soon after the end of a step.
+#[test]
+fn a_bounce_goes_on_after_a_restore() {
+    let run = |restored: bool| {
+        let (mut world, mut physics) = (World::new(), stage(G));
+        floor(&mut world, 0.0);
+        let ball = ball(&mut world, 0.1, 1.0, 0.9, DVec3::Z * 0.6);
+        let (mut seen, mut pending) = (Vec::new(), 0);
+        for _ in 0..120 {
+            physics.step(&mut world, H);
+            pending += u32::from(world.get::<&Rebound>(ball).is_ok_and(|r| r.pending));
+            if restored {
+                let saved = physics.snapshot(&world);
+                physics.restore(&mut world, &saved).expect("a snapshot of this world");
+            }
+            seen.push((x(&world, ball), v(&world, ball)));
+        }
+        (seen, pending)
+    };
+    let (plain, restored) = (run(false), run(true));
+    assert!(plain.1 > 0, "no bounce after the end of a step");
+    assert_eq!(plain, restored);
+}
+
+/// Boxes that bounce half of their speed back, at rest on each other: nothing stirs them.
+#[test]
+fn a_stack_at_rest_stays_at_rest() {
+    let (mut world, mut physics) = (World::new(), stage(G));
+    floor(&mut world, 0.5);
+    let cube = ShapeHandle::cuboid(DVec3::splat(0.1));
+    let boxes: Vec<_> = (0..4)
+        .map(|k| spawn_mass(&mut world, &cube, 1.0, 0.5, DVec3::Z * (0.1 + 0.2 * f64::from(k))))
+        .collect();
+    boxes.iter().for_each(|b| bouncing(&mut world, *b, 0.5));
+    let mut fastest = 0.0f64;
+    for step in 0..120 {
+        physics.step(&mut world, H);
+        if step > 30 {
+            fastest = boxes.iter().fold(fastest, |m, b| m.max(v(&world, *b).length()));
+        }
+    }
+    println!("stack at rest: fastest {fastest:.1e} m/s");
+    assert!(fastest < 1e-6);
+}
+
+/// A cradle of five balls on two rods each, the first lifted: what the last one reaches of the first one's speed, and energies.
+#[test]
+fn a_hanging_cradle_hands_the_swing_on() {
+    for gap in [0.0, 0.5e-3, 0.01] {
+        let (mut world, mut physics) = (World::new(), stage(G));
+        let frame = world.spawn(RigidBody::fixed());
+        let mut balls = Vec::new();
+        for k in 0..5 {
+            let above = DVec3::X * (f64::from(k) * (0.2 + gap));
+            let lift = if k == 0 { 0.5f64 } else { 0.0 };
+            let at = above + DVec3::new(-lift.sin(), 0.0, -lift.cos());
+            let body = ball(&mut world, 0.1, 1.0, 1.0, at);
+            for side in [0.4, -0.4] {
+                let anchor = above + DVec3::Y * side;
+                let length = (1.0f64 + side * side).sqrt();
+                world.spawn((turnbuckle::constraint::Distance::between(
+                    frame,
+                    anchor,
+                    body,
+                    DVec3::ZERO,
+                    length,
+                ),));
+            }
+            balls.push(body);
+        }
+        let rest = -5.0 * G;
+        let (mut most, mut last, mut first) = (0.0f64, 0.0f64, None);
+        let (mut fastest, mut middle) = (0.0f64, 0.0f64);
+        for step in 0..120 {
+            physics.step(&mut world, H);
+            let now = energy(&physics) - rest;
+            let start = *first.get_or_insert(now);
+            (most, last) = (most.max(now / start), now / start);
+            if step < 60 {
+                fastest = fastest.max(v(&world, balls[4]).x);
+                middle = middle.max(v(&world, balls[2]).length());
+            }
+        }
+        let came = (2.0 * G * (1.0 - 0.5f64.cos())).sqrt();
+        println!(
+            "cradle, gap {gap}: last {:.4} of {came:.4} m/s, middle {middle:.4}, most E {most:.5}, end {last:.5}",
+            fastest
+        );
+        assert!((fastest / came - 1.0).abs() < 0.05);
+    }
+}

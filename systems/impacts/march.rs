@@ -25,8 +25,11 @@ use std::collections::BinaryHeap;
 const AT_ONCE: f64 = 1e-9;
 /// A pair that was looked at in vain is looked at again after this share of the step.
 const SOON: f64 = 1e-6;
-/// Halvings of the time in which a corner swings in.
+/// Looks ahead for a corner that swings in, and halvings of the time in which it does.
+const SAMPLES: u32 = 6;
 const HALVINGS: u32 = 24;
+/// A corner that is further in than this (m) has been met.
+const SUNK: f64 = 1e-5;
 /// Bodies that turn away from their tangent by less than this (m) in a step are not looked at at its end.
 const CURVES: f64 = 1e-5;
 
@@ -244,24 +247,33 @@ impl March<'_, '_> {
             return next;
         }
         let (seen, points) = (pair.seen, pair.points.clone());
-        let (mut free, mut met) = (seen, self.terms.dt);
-        if self.meets_at(k, met) {
-            for _ in 0..HALVINGS {
-                let half = 0.5 * (free + met);
-                if self.meets_at(k, half) { met = half } else { free = half }
+        let sunk = pair.nearest(&self.flyers, self.terms) < -SUNK;
+        let (mut free, mut met) = (seen, None);
+        for k_th in 1..=SAMPLES {
+            let time = seen + (self.terms.dt - seen) * f64::from(k_th) / f64::from(SAMPLES);
+            if self.has_met(k, time, sunk) {
+                met = Some(time);
+                break;
             }
-        } else {
-            met = f64::INFINITY;
+            free = time;
+        }
+        if let Some(met) = &mut met {
+            for _ in 0..HALVINGS {
+                let half = 0.5 * (free + *met);
+                if self.has_met(k, half, sunk) { *met = half } else { free = half }
+            }
         }
         let pair = &mut self.watched[k as usize];
         (pair.seen, pair.points) = (seen, points);
         // What meets at the very end is left to the next step, which begins there.
-        if met < self.terms.dt { met } else { f64::INFINITY }
+        met.filter(|met| *met < self.terms.dt).unwrap_or(f64::INFINITY)
     }
 
-    fn meets_at(&mut self, k: u32, time: f64) -> bool {
+    /// Is a point of the pair struck at a time, or has one gone in before, if none was in at first?
+    fn has_met(&mut self, k: u32, time: f64, sunk: bool) -> bool {
         self.look(k, time);
-        self.watched[k as usize].meets(&self.flyers, self.terms)
+        let pair = &self.watched[k as usize];
+        pair.meets(&self.flyers, self.terms) || (!sunk && pair.nearest(&self.flyers, self.terms) < -SUNK)
     }
 
     /// May a corner of the pair be elsewhere at the end of the step than its velocity now says?

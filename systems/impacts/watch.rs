@@ -102,6 +102,12 @@ impl Watched {
         }
     }
 
+    /// The least of its gaps.
+    pub fn nearest(&self, flyers: &[Flyer], terms: Terms) -> f64 {
+        let gaps = self.points.iter().map(|p| self.closing(p, flyers, self.seen, terms).gap);
+        gaps.fold(f64::INFINITY, f64::min)
+    }
+
     /// Is a point struck now?
     pub fn meets(&self, flyers: &[Flyer], terms: Terms) -> bool {
         self.points.iter().any(|p| self.closing(p, flyers, self.seen, terms).meets())
