@@ -366,7 +366,9 @@ pub(in crate::systems) fn look_again(
     scratch: &mut PairScratch,
 ) {
     let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
-    let motion = Motion::of(a.0, b.0, &times);
+    let mut motion = Motion::of(a.0, b.0, &times);
+    // What is found is looked at again where it meets, so that it may be far off.
+    motion.reach = motion.margin + motion.way;
     if is_ball_pair(a.0.form, b.0.form) {
         match collide_ball((a.0.form, &a.0.pose), (b.0.form, &b.0.pose), &motion.approach()) {
             Ok(point) => {

@@ -347,7 +347,12 @@ impl March<'_, '_> {
         let (surface, points) = (*surface, manifold.points.clone());
         let k = self.add(pair.entity, pair.ids, &surface, points, 0.0);
         self.watched_of[number as usize] = k;
-        if time == 0.0 {
+        // What moves further than the narrow phase has looked has all of its points looked for.
+        let is_fast =
+            |id: u32| self.collision.movers[id as usize].way > self.collision.movers[id as usize].own;
+        if time == 0.0 && (is_fast(pair.ids.0) || is_fast(pair.ids.1)) {
+            self.watched[k as usize].seen = f64::NEG_INFINITY;
+        } else if time == 0.0 {
             self.from_pose_to_parabola(k);
         }
         self.look(k, time);
