@@ -7,7 +7,7 @@ use super::flight::Flyer;
 use super::law::{Hit, JointRow};
 use super::watch::{LOOKS, STRIKES, Terms, Watched};
 use super::{Memory, law};
-use crate::collision::{Collision, Mover, PairScratch};
+use crate::collision::{Collision, Mover, Pair, PairScratch};
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::STRIDE;
@@ -16,6 +16,7 @@ use crate::schedule::Step;
 use crate::settings::{Integrator, Settings};
 use crate::state::{Bodies, Rows};
 use crate::systems::collide::narrow::{self, may_meet, meet, tied};
+use crate::systems::collide::spawn_begun;
 use crate::systems::gather::free_motion;
 use glam::{DMat3, DVec3};
 use std::cmp::Reverse;
@@ -112,6 +113,7 @@ impl March<'_, '_> {
         }
         march.go(law, midpoint);
         march.tell_contacts();
+        let found = std::mem::take(&mut march.watched);
         let flyers = std::mem::take(&mut march.flyers);
         drop(march);
         drop(query);
@@ -120,6 +122,7 @@ impl March<'_, '_> {
             ends.push((flyer.slot, flyer.end(step.dt)));
             shown.extend(flyer.shown.map(|view| (flyer.slot, view)));
         }
+        begin_contacts(step, found);
         ends.sort_unstable_by_key(|end| end.0);
         shown.sort_unstable_by_key(|shown| shown.0);
         step.work.spent.1 += law.factorizations;
@@ -585,8 +588,33 @@ impl March<'_, '_> {
     }
 }
 
+/// Pairs that were struck and had no contact get one, if the broad phase knows them.
+fn begin_contacts(step: &mut Step<'_>, found: Vec<Watched>) {
+    let Collision { broad, near, begun, .. } = &mut step.work.collision;
+    let is_near = |ids| near.binary_search_by_key(&broad.rank(ids), |p| broad.rank(p.ids)).is_ok();
+    let mut new: Vec<Watched> = found.into_iter().filter(|p| p.entity.is_none() && p.strikes > 0).collect();
+    new.retain(|pair| is_near(pair.ids));
+    if new.is_empty() {
+        return;
+    }
+    new.sort_unstable_by_key(|pair| broad.rank(pair.ids));
+    for pair in &mut new {
+        pair.points.iter_mut().for_each(|p| (p.answered, p.separation) = (true, p.separation.min(0.0)));
+        begun.push(Pair { points: std::mem::take(&mut pair.points), ..Pair::new(pair.ids) });
+    }
+    spawn_begun(step);
+    let Collision { broad, pairs, .. } = &step.work.collision;
+    for pair in &new {
+        let place = pairs.binary_search_by_key(&broad.rank(pair.ids), |p| broad.rank(p.ids));
+        let entity = place.ok().and_then(|i| pairs[i].entity);
+        if let Some(contact) = entity.and_then(|e| step.world.query_one_mut::<&mut Contact>(e).ok()) {
+            (contact.approach, contact.blow) = (pair.speed, pair.impulse);
+        }
+    }
+}
+
 fn pairs_by_slot(collision: &Collision) -> Vec<(u32, u32)> {
-    let of = |(number, pair): (usize, &crate::collision::Pair)| {
+    let of = |(number, pair): (usize, &Pair)| {
         [pair.ids.0, pair.ids.1].map(|id| (collision.colliders[id as usize].slot, number as u32))
     };
     let mut all: Vec<_> = collision.pairs.iter().enumerate().flat_map(of).collect();
