@@ -130,7 +130,7 @@ pub(super) fn read_rebound(input: &mut Reader<'_>) -> Result<(Entity, Rebound), 
     let (shown, then) = (state()?, state()?);
     let length = then.rotation.length_squared();
     // 1e-6: what a step leaves is a unit rotation.
-    if !((length - 1.0).abs() < 1e-6) {
+    if length.is_nan() || (length - 1.0).abs() > 1e-6 {
         return Err(SnapshotError::Malformed("it has a body that goes on with no orientation"));
     }
     Ok((entity, Rebound { pending: true, shown, then }))

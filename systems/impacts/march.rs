@@ -11,6 +11,7 @@ use crate::collision::{Collision, Mover, Pair, PairScratch};
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::STRIDE;
+use crate::events::ContactEvent;
 use crate::geometry::{Bounds, Box3, Form, Placed};
 use crate::schedule::Step;
 use crate::settings::{Integrator, Settings};
@@ -128,6 +129,11 @@ impl March<'_, '_> {
         step.work.spent.1 += law.factorizations;
         for (slot, view) in ends {
             struck.push(slot);
+            if std::mem::take(&mut step.work.bodies.asleep[slot as usize]) {
+                step.work.bodies.rest[slot as usize] = 0.0;
+                let woken = step.work.bodies.entity[slot as usize];
+                step.work.collision.events.push(ContactEvent::WokeUp(woken));
+            }
             step.work.bodies.view[slot as usize] = view;
             free_motion(&mut step.work.bodies, slot as usize, step.settings.integrator, step.dt);
         }
@@ -339,11 +345,11 @@ impl March<'_, '_> {
         }
         let pair = &self.collision.pairs[number as usize];
         let [a, b] = [pair.ids.0, pair.ids.1].map(|id| self.collision.colliders[id as usize].slot);
-        if pair.crowded || pair.asleep || tied(self.jointed_pairs, a, b) {
+        if pair.crowded || tied(self.jointed_pairs, a, b) {
             return None;
         }
         let (contact, manifold, surface, _) = self.contacts.get_mut(pair.entity?)?;
-        let moves = self.bodies.is_dynamic(a) || self.bodies.is_dynamic(b);
+        let moves = self.may_move(a) || self.may_move(b);
         if contact.sensor || !surface.enabled || !moves {
             return None;
         }
@@ -356,7 +362,7 @@ impl March<'_, '_> {
         if time == 0.0 && (is_fast(pair.ids.0) || is_fast(pair.ids.1)) {
             self.watched[k as usize].seen = f64::NEG_INFINITY;
         } else if time == 0.0 {
-            self.from_pose_to_parabola(k);
+            self.set_on_parabola(k);
         }
         self.look(k, time);
         let next = self.soonest(k);
@@ -395,7 +401,7 @@ impl March<'_, '_> {
     }
 
     /// Points were found at the poses of the step, beside which the parabolas lie.
-    fn from_pose_to_parabola(&mut self, k: u32) {
+    fn set_on_parabola(&mut self, k: u32) {
         let pair = &mut self.watched[k as usize];
         let beside = pair.flyers.map(|f| {
             let flyer = &self.flyers[f as usize];
@@ -465,6 +471,12 @@ impl March<'_, '_> {
         // The pairs of the struck bodies are awaited all together.
     }
 
+    /// Do impulses move it? A sleeping body wakes when it is struck.
+    fn may_move(&self, slot: u32) -> bool {
+        let slot = slot as usize;
+        self.bodies.view[slot].is_dynamic() && !self.bodies.quarantined[slot]
+    }
+
     /// The flyer of a body.
     fn enlist(&mut self, slot: u32) -> u32 {
         if self.flyer_of[slot as usize] != NONE {
@@ -473,10 +485,10 @@ impl March<'_, '_> {
         let k = self.flyers.len() as u32;
         self.flyer_of[slot as usize] = k;
         let view = self.bodies.view[slot as usize];
-        let moves = self.bodies.is_dynamic(slot);
+        let moves = self.may_move(slot);
         let jointed = moves && self.joints.get(slot as usize).is_some_and(|j| j.is_some());
-        let stays = jointed || !self.bodies.is_awake(slot);
-        let pull = if moves { self.acceleration(slot) } else { [DVec3::ZERO; 2] };
+        let stays = jointed || !(moves || self.bodies.is_awake(slot));
+        let pull = if self.bodies.is_dynamic(slot) { self.acceleration(slot) } else { [DVec3::ZERO; 2] };
         let mut flyer =
             Flyer { slot, view, time: 0.0, pull, stays, moves, jointed, struck: false, shown: None };
         flyer.begin(self.terms.dt);
@@ -538,7 +550,7 @@ impl March<'_, '_> {
                 let block = &self.rows.blocks[number as usize];
                 for body in block.body..block.body + block.bodies {
                     let slot = self.rows.body[body as usize];
-                    if self.bodies.is_dynamic(slot) {
+                    if self.may_move(slot) {
                         reached.push(self.enlist(slot));
                     }
                 }
@@ -560,7 +572,7 @@ impl March<'_, '_> {
         let of = |row: u32| {
             let first = (block.entry + row * block.bodies) as usize;
             let own = slots.iter().zip(&self.rows.jacobian[first..]);
-            let moved = own.filter(|(slot, j)| self.bodies.is_dynamic(**slot) && **j != [0.0; 6]);
+            let moved = own.filter(|(slot, j)| self.may_move(**slot) && **j != [0.0; 6]);
             JointRow { on: moved.map(|(slot, j)| (self.flyer_of[*slot as usize], *j)).collect() }
         };
         (0..block.rows).filter(rigid).map(of).filter(|row| !row.on.is_empty()).collect()

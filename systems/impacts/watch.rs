@@ -64,7 +64,7 @@ impl Closing {
             return (self.speed > self.slow).then_some(0.0);
         }
         let square = self.speed * self.speed + 2.0 * self.gain * self.gap;
-        if !(square > self.slow * self.slow) {
+        if square.is_nan() || square <= self.slow * self.slow {
             return None;
         }
         let then = square.sqrt();
