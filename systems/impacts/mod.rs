@@ -24,6 +24,7 @@
 
 mod flight;
 mod law;
+mod lists;
 mod march;
 mod watch;
 
