@@ -25,6 +25,7 @@
 
 pub mod assemble;
 pub mod census;
+pub mod chord;
 pub mod collide;
 pub mod contacts;
 pub mod couple;
@@ -84,6 +85,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Assemble, "stiffness", stiffness::sum_stiffness) // 000 §3, [Tournier et al. 2015]
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8), (13)–(15)
         .stage(Factor, "load", couple::load_partitions) // §4.2
+        .stage(Factor, "chord", chord::follow_joints) // islands of joints; they take part in nothing up to "look ahead"
         .repeat_until(
             couple::index_sets_settled,
             Pipeline::new() // Alg. 1
@@ -105,6 +107,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)
+        .stage(Integrate, "velocities", chord::velocity::project_velocities)
         .stage(Integrate, "project", project::close_joints)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)

@@ -100,7 +100,7 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
     let wanted = step.settings.tuning.newton > 0 && step.settings.integrator == Integrator::Midpoint;
     for_each(work.islands.par_iter_mut(), |i| {
         i.followed = i.surprised;
-        i.surprised = wanted && is_surprised(i, bodies, rows, dt);
+        i.surprised = wanted && !i.is_followed() && is_surprised(i, bodies, rows, dt);
     });
     if !work.islands.iter().any(|i| i.surprised) {
         return;
@@ -264,7 +264,7 @@ impl Memory {
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
         let question =
-            EvaluateAt { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()) };
+            EvaluateAt { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()), impulses: None };
         let mut open = 0.0f64;
         if at_end {
             self.violation.clear();
@@ -307,7 +307,7 @@ struct Rewrite<'a> {
 impl RowVisitor for Rewrite<'_> {
     fn row(&mut self, told: &RowSample<'_>) {
         let Some(i) = find(self.rows, &mut self.block, told) else { return };
-        if self.rows.closing[i] == Closing::Spring {
+        if is_sprung(self.rows.closing[i]) {
             return;
         }
         let block = &self.rows.blocks[self.block];
@@ -330,6 +330,11 @@ impl RowVisitor for Rewrite<'_> {
     fn stiffness(&mut self, slot: u32, stiffness: &Stiffness) {
         add(&mut self.stiffness[slot as usize], stiffness);
     }
+}
+
+/// Does the row keep its J and d, as springs and contacts do?
+fn is_sprung(closing: Closing) -> bool {
+    matches!(closing, Closing::Spring { .. } | Closing::Contact)
 }
 
 /// By how much a row was violated at the start of the step; a one-sided row on its slack side was not.
@@ -358,7 +363,7 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
             return;
         }
         load_masses(island, b, &memory.stiffness, dt);
-        load_rows(island, b, r, |i| r.closing[i] != Closing::Spring);
+        load_rows(island, b, r, |i| !is_sprung(r.closing[i]));
         load_torques(island, b, dt);
         resolve_island(island, settings);
         limit_turn(island, b, dt);

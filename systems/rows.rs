@@ -1,8 +1,8 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
 use super::census::take_census;
-use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
-use crate::constraint::row::{Softness, Stiffness};
+use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulse, RowImpulses};
+use crate::constraint::row::{STIFFNESS_KEYS, Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
 use crate::schedule::Step;
@@ -74,6 +74,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
         scratch.list::<T>(world);
         let mut query = world.query::<(&T, &RowImpulses)>();
         let constraints = query.view();
+        let mut block = 0;
         for &(_, entity) in &scratch.order {
             let Some((constraint, last)) = constraints.get(entity) else { continue };
             let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
@@ -86,6 +87,8 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
             scratch.rows.clear();
             scratch.stiffness.clear();
             let views = slots.map(|s| &question.poses[s as usize]);
+            let shown = question.impulses.is_some_and(|shown| show(shown, entity, &mut block, &mut scratch.shown));
+            let last = if shown { &scratch.shown } else { last };
             let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(question.stiffness_share);
             constraint.write_rows(views, &mut writer);
@@ -112,17 +115,33 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
     })
 }
 
+/// The impulses of a constraint's rows, as its evaluation is to see them; false if it wrote no rows. `block` remembers how far that is.
+fn show((rows, lambda): (&Rows, &[f64]), entity: Entity, block: &mut usize, shown: &mut RowImpulses) -> bool {
+    let Some(ahead) = rows.blocks[*block..].iter().position(|b| b.entity == entity) else { return false };
+    *block += ahead;
+    let own = &rows.blocks[*block];
+    shown.0.clear();
+    shown.0.extend((own.row as usize..(own.row + own.rows) as usize).map(|i| RowImpulse {
+        key: rows.key[i],
+        lambda: lambda[i],
+        label: Label::Free,
+    }));
+    true
+}
+
 /// Buffers of one constraint type, kept from step to step.
 struct Scratch<const N: usize> {
     order: Vec<(u64, Entity)>,
     rows: Vec<Row<N>>,
     stiffness: Vec<(usize, Stiffness)>,
     jacobian: Vec<[f64; 6]>,
+    shown: RowImpulses,
 }
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
-        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new(), jacobian: Vec::new() }
+        let shown = RowImpulses::default();
+        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new(), jacobian: Vec::new(), shown }
     }
 }
 
@@ -280,10 +299,11 @@ pub(super) fn find(rows: &Rows, block: &mut usize, told: &RowSample<'_>) -> Opti
 
 fn closing<const N: usize>(row: &Row<N>, settings: &Settings) -> Closing {
     match row.softness {
+        _ if row.key >= STIFFNESS_KEYS && row.key != Row::<N>::AUTO_KEY => Closing::Tangent,
         Softness::Rigid if row.bounds == Bounds::BOTH => Closing::Share(settings.tuning.joint_correction),
         Softness::Rigid => Closing::Share(settings.tuning.stop_correction),
         Softness::Compliant { correction, .. } => Closing::Share(correction),
-        Softness::Spring { .. } => Closing::Spring,
+        Softness::Spring { stiffness, damping } => Closing::Spring { stiffness, damping },
         Softness::Velocity { .. } => Closing::Velocity,
     }
 }
