@@ -33,6 +33,7 @@ use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::state::{Bodies, Closing, ConstraintBlock, EvaluateAt, Island, RowSample, RowVisitor, Rows, Work};
@@ -368,7 +369,8 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
         resolve_island(island, settings);
         limit_turn(island, b, dt);
     });
-    for island in islands.iter().filter(|i| i.surprised) {
+    for (number, island) in islands.iter().enumerate().filter(|(_, i)| i.surprised) {
+        step.report.resolve(number, Cause::Surprise, island.rows.len(), island.stats.residual);
         bring_back(island, bodies, rows);
     }
 }

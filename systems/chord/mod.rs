@@ -135,7 +135,12 @@ fn is_closed(rows: &Rows, i: usize) -> bool {
 /// Islands that did not arrive get their problems back, for the solve that comes next; the others are done.
 fn give_back(step: &mut Step<'_>) {
     let mut lost = false;
-    for island in &mut step.work.islands {
+    for (number, island) in step.work.islands.iter_mut().enumerate() {
+        if island.chord.state != State::Idle {
+            for &(cause, residual) in &island.chord.log {
+                step.report.resolve(number, cause, island.rows.len(), residual);
+            }
+        }
         match island.chord.state {
             State::Closed => {
                 island.cut.running = false;

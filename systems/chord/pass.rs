@@ -11,6 +11,7 @@ use super::Memory;
 use super::discrete::{self, Motion, half_way, subtract_impulses};
 use super::twice_kinetic;
 use crate::constraint::BodyView;
+use crate::report::Cause;
 use crate::solver::linear::LinearSystem;
 use crate::solver::{Label, RowProblem, Solution, SolveStats};
 use crate::state::{Bodies, Closing, Island, Rows, Scheme};
@@ -78,7 +79,7 @@ pub struct Attempt {
 impl Attempt {
     /// The step as it is meant.
     pub fn chord(moment: Moment) -> Attempt {
-        Attempt { moment, theta: 0.5, passes: 16, open: 1e-5, work: 1e-6, fresh: false, project: false }
+        Attempt { moment, theta: 0.5, passes: tune(1, 16.0) as u32, open: tune(2, 1e-5), work: tune(3, 1e-6), fresh: false, project: false }
     }
 
     /// The step that only loses energy.
@@ -103,6 +104,8 @@ pub struct Chord {
     pub unresolved: Vec<f64>,
     /// Factorizations of this step.
     pub factorizations: u32,
+    /// Solves of this step: why, and how far rows were off before.
+    pub log: Vec<(Cause, f64)>,
     /// Is it followed in parts?
     pub in_parts: bool,
     /// Did a part with θ = 1 fail?
@@ -167,6 +170,7 @@ impl Chord {
         self.labels.clear();
         self.labels.resize(numbers.len(), Label::Free);
         self.factorizations = 0;
+        self.log.clear();
         self.restart(1);
     }
 
@@ -344,11 +348,19 @@ pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Row
     } else {
         (missing / (energy * attempt.work)).max(open / attempt.open)
     };
-    let factor = !chord.factored || attempt.fresh || pass > 1 && size > 0.5 * chord.error;
+    let factor = !chord.factored || attempt.fresh || pass > 1 && size > tune(5, 0.5) * chord.error;
     chord.error = if factor && pass > 1 { f64::INFINITY } else { size };
     if factor {
         load_tangent(island, memory, rows, attempt);
     }
+    let cause = match (pass, factor) {
+        _ if theta == 1.0 => Cause::Decay,
+        (0, _) if dt == moment.step => Cause::First,
+        (0, _) => Cause::Part,
+        (_, true) => Cause::Tangent,
+        (_, false) => Cause::Correction,
+    };
+    island.chord.log.push((cause, norm(&island.chord.r)));
     solve_signed(island, factor);
     island.chord.take_step(attempt);
 }
@@ -492,14 +504,15 @@ impl Chord {
             self.unresolved.push(x);
             most = most.max(x);
         }
-        let sigma = if attempt.project { 1.0 } else { ((most / UNRESOLVED).sqrt() - 1.0).clamp(0.0, 1.0) };
+        let sigma = if attempt.project { 1.0 } else { ((most / tune(0, UNRESOLVED)).sqrt() - 1.0).clamp(0.0, 1.0) };
         self.sigma = self.sigma.max(sigma);
     }
 }
 
 /// Share of a body's turning that is to be damped.
 pub fn damped(unresolved: f64) -> f64 {
-    if unresolved > UNRESOLVED { 1.0 - UNRESOLVED / unresolved } else { 0.0 }
+    let u = tune(4, UNRESOLVED);
+    if unresolved > u { 1.0 - u / unresolved } else { 0.0 }
 }
 
 fn dot(p: &[f64; 6], [v, w]: [DVec3; 2]) -> f64 {
@@ -508,4 +521,11 @@ fn dot(p: &[f64; 6], [v, w]: [DVec3; 2]) -> f64 {
 
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// TEMPORARY tuning.
+pub fn tune(i: usize, default: f64) -> f64 {
+    static T: std::sync::OnceLock<Vec<f64>> = std::sync::OnceLock::new();
+    let t = T.get_or_init(|| std::env::var("TB_TUNE").unwrap_or_default().split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect());
+    t.get(i).copied().filter(|x| !x.is_nan()).unwrap_or(default)
 }

@@ -12,6 +12,7 @@
 
 use super::Memory;
 use super::pass::{Attempt, Chord, Moment, State, damped, solve};
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::state::{Bodies, Closing, Island, Rows, Work};
 use crate::systems::assemble::mass_block;
@@ -37,7 +38,9 @@ pub fn project_velocities(step: &mut Step<'_>) {
             project(island, shown, b, r);
         }
     });
-    for island in islands.iter().filter(|i| projects(i)) {
+    for (number, island) in islands.iter().enumerate().filter(|(_, i)| projects(i)) {
+        step.report.factorizations += 1;
+        step.report.resolve(number, Cause::Velocity, island.rows.len(), island.chord.r.iter().fold(0.0, |m: f64, r| m.max(r.abs())));
         for (&slot, d) in island.bodies.iter().zip(island.chord.dv.chunks_exact(6)) {
             if d.iter().all(|x| x.is_finite()) {
                 let view = &mut bodies.view[slot as usize];
