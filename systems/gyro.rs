@@ -19,7 +19,7 @@ pub fn mid_velocity(view: &BodyView, momentum: DVec3, dt: f64) -> DVec3 {
     let omega = view.angular_velocity;
     let scale = momentum.length();
     // Below round-off the term changes nothing (balls, boxes at rest, spin about a principal axis).
-    if dt * momentum.cross(omega).length() <= f64::EPSILON * scale {
+    if dt.abs() * momentum.cross(omega).length() <= f64::EPSILON * scale {
         return omega;
     }
     let to_body = view.rotation.conjugate();

@@ -40,8 +40,8 @@ use crate::state::{Bodies, Closing, EvaluateAt, Island, RowSample, RowVisitor, R
 use pass::{Attempt, Moment, State};
 use rayon::prelude::*;
 
-/// Parts of a step that are tried where the whole is not followed.
-const PARTS: [u32; 3] = [2, 4, 8];
+/// Parts of a step that are tried where the whole is not followed, and whether a part may lose energy.
+const FALLBACKS: [(u32, bool); 6] = [(2, false), (4, false), (1, true), (2, true), (4, true), (8, true)];
 
 /// Buffers by slot and by row, kept from step to step.
 #[derive(Default)]
@@ -86,16 +86,12 @@ pub fn follow_joints(step: &mut Step<'_>) {
     let whole = Moment { after: 0.0, dt, step: dt };
     memory.attempt(step, &Attempt::chord(whole));
     memory.finish(step.work, dt, true);
-    memory.again(step.work, 1);
-    if memory.attempt(step, &Attempt::decay(whole)) {
-        memory.finish(step.work, dt, false);
-    }
-    for parts in PARTS {
+    for (parts, decays) in FALLBACKS {
         memory.again(step.work, parts);
         if !step.work.islands.iter().any(|i| i.chord.state == State::Active) {
             break;
         }
-        memory.follow_in_parts(step, parts);
+        memory.follow_in_parts(step, parts, decays);
         memory.finish(step.work, dt, false);
     }
     step.work.chord = memory;
@@ -278,16 +274,21 @@ impl Memory {
     }
 
     /// The step in so many parts, each with θ = ½ and, where that does not arrive, with θ = 1.
-    fn follow_in_parts(&mut self, step: &mut Step<'_>, parts: u32) {
+    fn follow_in_parts(&mut self, step: &mut Step<'_>, parts: u32, decays: bool) {
         let dt = step.dt / f64::from(parts);
         for part in 0..parts {
             let moment = Moment { after: f64::from(part) * dt, dt, step: step.dt };
-            self.attempt(step, &Attempt { project: true, ..Attempt::chord(moment) });
-            self.choose_again(step.work);
-            self.attempt(step, &Attempt::decay(moment));
+            // The whole has been tried.
+            if parts > 1 {
+                self.attempt(step, &Attempt { project: decays || pass::tune(6, 0.0) > 0.0, ..Attempt::chord(moment) });
+            }
+            if decays {
+                self.choose_again(step.work, parts);
+                self.attempt(step, &Attempt::decay(moment));
+            }
             self.chosen.fill(false);
             let last = part + 1 == parts;
-            let arrived = |i: &Island| i.chord.state == State::Closed && i.chord.in_parts && !i.chord.finished;
+            let arrived = |i: &Island| i.chord.state == State::Closed && !i.chord.finished;
             for island in step.work.islands.iter_mut().filter(|i| arrived(i)) {
                 island.chord.take_part();
                 if !last {
@@ -301,7 +302,10 @@ impl Memory {
     }
 
     /// Those whose part did not arrive try it once more.
-    fn choose_again(&mut self, work: &mut Work) {
+    fn choose_again(&mut self, work: &mut Work, parts: u32) {
+        if parts == 1 {
+            return;
+        }
         self.chosen.fill(false);
         let open = |i: &Island| i.chord.state == State::Open && i.chord.in_parts && !i.chord.gave_up;
         for island in work.islands.iter_mut().filter(|i| open(i)) {
