@@ -265,7 +265,7 @@ impl Memory {
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
         let question =
-            EvaluateAt { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()), impulses: None };
+            EvaluateAt { dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()), ..EvaluateAt::violations(poses) };
         let mut open = 0.0f64;
         if at_end {
             self.violation.clear();

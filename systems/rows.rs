@@ -92,17 +92,27 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
             let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(question.stiffness_share);
             constraint.write_rows(views, &mut writer);
-            if !scratch.rows.iter().all(is_sound) {
+            scratch.ends.clear();
+            if let Some(ends) = question.ends {
+                let views = slots.map(|s| &ends[s as usize]);
+                scratch.unused.clear();
+                constraint.write_rows(
+                    views,
+                    &mut RowWriter::new(question.dt, last, &mut scratch.ends, &mut scratch.unused),
+                );
+            }
+            if !scratch.rows.iter().chain(&scratch.ends).all(is_sound) {
                 continue;
             }
             for row in &scratch.rows {
+                let end = scratch.ends.iter().find(|end| end.key == row.key);
                 scratch.jacobian.clear();
                 scratch.jacobian.extend(merged(row, &slots, bodies));
                 witness.row(&RowSample {
                     entity,
                     slots: &slots,
                     key: row.key,
-                    violation: row.violation,
+                    violation: end.unwrap_or(row).violation,
                     measured: is_measured(row),
                     target_velocity: row.target_velocity,
                     jacobian: &scratch.jacobian,
@@ -134,14 +144,23 @@ struct Scratch<const N: usize> {
     order: Vec<(u64, Entity)>,
     rows: Vec<Row<N>>,
     stiffness: Vec<(usize, Stiffness)>,
+    ends: Vec<Row<N>>,
+    unused: Vec<(usize, Stiffness)>,
     jacobian: Vec<[f64; 6]>,
     shown: RowImpulses,
 }
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
-        let shown = RowImpulses::default();
-        Scratch { order: Vec::new(), rows: Vec::new(), stiffness: Vec::new(), jacobian: Vec::new(), shown }
+        Scratch {
+            order: Vec::new(),
+            rows: Vec::new(),
+            stiffness: Vec::new(),
+            ends: Vec::new(),
+            unused: Vec::new(),
+            jacobian: Vec::new(),
+            shown: RowImpulses::default(),
+        }
     }
 }
 

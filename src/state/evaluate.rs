@@ -24,6 +24,8 @@ pub type ConstraintEvaluator =
 pub struct EvaluateAt<'a> {
     /// One pose a slot, with velocities.
     pub poses: &'a [BodyView],
+    /// Poses for which violations are told, if those are others.
+    pub ends: Option<&'a [BodyView]>,
     /// The step (s).
     pub dt: f64,
     /// β for constraints that write geometric stiffness; zero asks for none.
@@ -37,7 +39,7 @@ pub struct EvaluateAt<'a> {
 impl<'a> EvaluateAt<'a> {
     /// Asks for violations only. The step's length only matters for motors and friction, which are not measured.
     pub fn violations(poses: &'a [BodyView]) -> EvaluateAt<'a> {
-        EvaluateAt { poses, dt: 1.0, stiffness_share: 0.0, only: None, impulses: None }
+        EvaluateAt { poses, ends: None, dt: 1.0, stiffness_share: 0.0, only: None, impulses: None }
     }
 }
 

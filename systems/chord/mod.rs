@@ -244,8 +244,7 @@ impl Memory {
                     self.lambda[row as usize] = lambda;
                 }
             }
-            self.evaluate_means(step, attempt);
-            self.evaluate_ends(step);
+            self.evaluate(step, attempt);
             let Work { islands, bodies, rows, .. } = &mut *step.work;
             let (memory, bodies, rows) = (&*self, &*bodies, &*rows);
             let advance = |island: &mut Island| pass::advance(island, memory, bodies, rows, attempt, pass);
@@ -280,7 +279,7 @@ impl Memory {
             let moment = Moment { after: f64::from(part) * dt, dt, step: step.dt };
             // The whole has been tried.
             if parts > 1 {
-                self.attempt(step, &Attempt { project: decays || pass::tune(6, 0.0) > 0.0, ..Attempt::chord(moment) });
+                self.attempt(step, &Attempt { project: decays, ..Attempt::chord(moment) });
             }
             if decays {
                 self.choose_again(step.work, parts);
@@ -361,19 +360,25 @@ impl Memory {
         step.work.constraints = constraints;
     }
 
-    /// J and the geometric stiffness of the impulses at the means.
-    fn evaluate_means(&mut self, step: &mut Step<'_>, attempt: &Attempt) {
+    /// J and the geometric stiffness of the impulses at the means, φ at the ends.
+    fn evaluate(&mut self, step: &mut Step<'_>, attempt: &Attempt) {
         let mut constraints = std::mem::take(&mut step.work.constraints);
         let (bodies, rows) = (&step.work.bodies, &step.work.rows);
         let question = EvaluateAt {
             poses: &self.poses,
+            ends: Some(&self.ends),
             dt: attempt.moment.dt,
             stiffness_share: attempt.share(),
             only: Some(&self.chosen),
             impulses: Some((rows, &self.lambda)),
         };
-        let mut means =
-            Means { rows, block: 0, jacobian: &mut self.jacobian, stiffness: &mut self.stiffness };
+        let mut means = Means {
+            rows,
+            block: 0,
+            jacobian: &mut self.jacobian,
+            violation: &mut self.violation,
+            stiffness: &mut self.stiffness,
+        };
         for of in constraints.iter_mut().filter(|of| of.present) {
             (of.gauge)(step.world, bodies, &question, &mut means);
         }
@@ -381,11 +386,12 @@ impl Memory {
     }
 }
 
-/// Takes J and K.
+/// Takes J, φ and K.
 struct Means<'a> {
     rows: &'a Rows,
     block: usize,
     jacobian: &'a mut [[f64; 6]],
+    violation: &'a mut [f64],
     stiffness: &'a mut [[f64; 36]],
 }
 
@@ -395,6 +401,7 @@ impl RowVisitor for Means<'_> {
         let block = &self.rows.blocks[self.block];
         let first = block.entry as usize + (i - block.row as usize) * block.bodies as usize;
         self.jacobian[first..first + told.jacobian.len()].copy_from_slice(told.jacobian);
+        self.violation[i] = told.violation;
     }
 
     fn stiffness(&mut self, slot: u32, stiffness: &Stiffness) {

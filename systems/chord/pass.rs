@@ -24,7 +24,7 @@ use glam::DVec3;
 const UNRESOLVED: f64 = 36.0;
 
 /// Joints open by more than this (m or rad) after the last pass: the step has failed.
-const OPEN: f64 = 1e-3;
+const OPEN: f64 = 1e-4;
 
 /// More work than this share of the energy that nothing did: the step has failed.
 const GAIN: f64 = 1e-3;
@@ -93,6 +93,96 @@ impl Attempt {
     }
 }
 
+/// Steps that are combined at most.
+const DEPTH: usize = 3;
+
+/// The last steps of a Newton's iteration with one factor.
+#[derive(Default)]
+struct History {
+    /// Differences of what was found, and of the points at which it was, newest last: velocities, then impulses.
+    changes: Vec<[Vec<f64>; 2]>,
+    kept: usize,
+    /// The last step that was found, and the one that was taken.
+    last: [Vec<f64>; 2],
+    known: bool,
+}
+
+impl History {
+    fn forget(&mut self) {
+        (self.kept, self.known) = (0, false);
+    }
+
+    /// Takes the step that was found and makes of it the one to take.
+    fn accelerate(&mut self, dv: &mut [f64], dlambda: &mut [f64], mass: &[[f64; 36]]) {
+        let depth = tune(7, DEPTH as f64) as usize;
+        let n = dv.len();
+        let found = || dv.iter().chain(dlambda.iter()).copied();
+        if self.known && depth > 0 {
+            if self.kept == depth {
+                self.changes[..depth].rotate_left(1);
+                self.kept -= 1;
+            }
+            if self.changes.len() <= self.kept {
+                self.changes.push(Default::default());
+            }
+            let [of_steps, of_points] = &mut self.changes[self.kept];
+            of_steps.clear();
+            of_steps.extend(found().zip(&self.last[0]).map(|(now, before)| now - before));
+            of_points.clone_from(&self.last[1]);
+            self.kept += 1;
+        }
+        self.last[0].clear();
+        self.last[0].extend(found());
+        let kept = &self.changes[..self.kept];
+        let product = |a: &[f64], b: &[f64]| -> f64 {
+            let bodies = mass.iter().zip(a.chunks_exact(6)).zip(b.chunks_exact(6));
+            bodies.map(|((m, a), b)| (0..36).map(|k| a[k / 6] * m[k] * b[k % 6]).sum::<f64>()).sum()
+        };
+        let mut normal = [[0.0; DEPTH + 1]; DEPTH];
+        for (i, [a, _]) in kept.iter().enumerate() {
+            for (j, [b, _]) in kept.iter().enumerate() {
+                normal[i][j] = product(&a[..n], &b[..n]);
+            }
+            normal[i][DEPTH] = product(&a[..n], dv);
+        }
+        let share = least_squares(&mut normal, self.kept);
+        for (share, [of_steps, of_points]) in share.iter().zip(kept) {
+            let both = of_steps.iter().zip(of_points);
+            for (x, (s, p)) in dv.iter_mut().chain(dlambda.iter_mut()).zip(both) {
+                *x -= share * (s + p);
+            }
+        }
+        self.last[1].clear();
+        self.last[1].extend(dv.iter().chain(dlambda.iter()));
+        self.known = true;
+    }
+}
+
+/// Solves normal equations; what is nearly a combination of others has no share.
+fn least_squares(normal: &mut [[f64; DEPTH + 1]; DEPTH], n: usize) -> [f64; DEPTH] {
+    let mut pivots = [0.0; DEPTH];
+    for i in (0..n).rev() {
+        // Newest first: they say most.
+        let size = normal[i][i];
+        for k in (i + 1..n).rev() {
+            if pivots[k] > 0.0 {
+                let factor = normal[i][k] / pivots[k];
+                (0..n).for_each(|j| normal[i][j] -= factor * normal[k][j]);
+                normal[i][DEPTH] -= factor * normal[k][DEPTH];
+            }
+        }
+        pivots[i] = if normal[i][i] > 1e-8 * size { normal[i][i] } else { 0.0 };
+    }
+    let mut share = [0.0; DEPTH];
+    for i in 0..n {
+        if pivots[i] > 0.0 {
+            let known: f64 = (0..i).map(|j| normal[i][j] * share[j]).sum();
+            share[i] = (normal[i][DEPTH] - known) / pivots[i];
+        }
+    }
+    share
+}
+
 /// What an island keeps between passes.
 #[derive(Default)]
 pub struct Chord {
@@ -148,6 +238,7 @@ pub struct Chord {
     labels: Vec<Label>,
     error: f64,
     factored: bool,
+    history: History,
     residual: [f64; 2],
 }
 
@@ -334,8 +425,7 @@ pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Row
     }
     if pass > 0 && (over || open <= attempt.open && missing <= attempt.work * energy) {
         let fed = !driven && gain > GAIN * energy;
-        if open <= OPEN && missing <= GAIN * energy && !fed {
-            chord.residual[0] = norm(&chord.r);
+        if open <= tune(8, OPEN) && missing <= GAIN * energy && !fed {
             chord.judge_turning(slots, memory, attempt);
             chord.state = State::Closed;
         } else {
@@ -362,7 +452,29 @@ pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Row
     };
     island.chord.log.push((cause, norm(&island.chord.r)));
     solve_signed(island, factor);
+    island.chord.residual[0] = left(island);
+    island.chord.accelerate(factor);
     island.chord.take_step(attempt);
+}
+
+/// What the last solve left of the rows.
+fn left(island: &mut Island) -> f64 {
+    let Island { problem, chord, .. } = island;
+    let mut square = 0.0;
+    for block in &problem.blocks {
+        let own = problem.bodies_of(block);
+        for row in 0..block.rows {
+            let k = (block.row + row) as usize;
+            let at = (block.entry + 6 * row * block.bodies) as usize;
+            let mut w = problem.compliance[k] * chord.dlambda[k] - chord.r[k];
+            for (j, &body) in problem.jacobian[at..].chunks_exact(6).zip(own) {
+                let dv = &chord.dv[6 * body as usize..6 * body as usize + 6];
+                w += j.iter().zip(dv).map(|(j, d)| j * d).sum::<f64>();
+            }
+            square += w * w;
+        }
+    }
+    square.sqrt()
 }
 
 /// r of every row; returns by how much the worst is open.
@@ -475,6 +587,16 @@ impl Chord {
         self.gave_up = attempt.theta == 1.0;
     }
 
+    /// Anderson's acceleration: the combination of the last steps whose own step would be least, in the metric of the masses. Fast spin
+    /// turns what a torque does at the end of the step by radians, which no symmetric tangent knows; two or three passes tell it.
+    fn accelerate(&mut self, fresh: bool) {
+        let Chord { history, dv, dlambda, mass, .. } = self;
+        if fresh {
+            history.forget();
+        }
+        history.accelerate(dv, dlambda, mass);
+    }
+
     fn take_step(&mut self, attempt: &Attempt) {
         let steps = self.dv.chunks_exact(6);
         let mut share = 1.0;
@@ -504,7 +626,11 @@ impl Chord {
             self.unresolved.push(x);
             most = most.max(x);
         }
-        let sigma = if attempt.project { 1.0 } else { ((most / tune(0, UNRESOLVED)).sqrt() - 1.0).clamp(0.0, 1.0) };
+        // What could not be followed as a whole is resolved worse than it seems.
+        let whole = attempt.moment.step / attempt.moment.dt;
+        let from = if whole > 1.0 { tune(6, 4.0) } else { tune(0, UNRESOLVED) };
+        let resolved = (most * whole * whole / from).sqrt() - 1.0;
+        let sigma = if attempt.project { 1.0 } else { resolved.clamp(0.0, 1.0) };
         self.sigma = self.sigma.max(sigma);
     }
 }
