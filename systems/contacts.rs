@@ -3,8 +3,8 @@
 use crate::components::{Contact, Manifold, ManifoldPoint, RowImpulses, Surface};
 use crate::constraint::BodyView;
 use crate::constraint::contact_rows::{
-    ContactRow, ContactRules, STRIDE, impacting_fraction_of, normal_offset, relative_velocity, resting_fraction_of,
-    slides, write_point,
+    ContactRow, ContactRules, STRIDE, impacting_fraction_of, normal_offset, relative_velocity,
+    resting_fraction_of, slides, write_point,
 };
 use crate::schedule::Step;
 use crate::settings::Settings;

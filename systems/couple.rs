@@ -1,8 +1,8 @@
 //! The coupling loop (000 Algorithm 1). Islands that are not cut, and those whose partitions serve as one linear solver,
 //! are done in its first pass; the others go round until their index sets repeat.
 
-use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
 use super::chord::pass::State;
+use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
 use super::parallel::{Parallel, for_each};
 use super::solve::bring_back;
 use crate::coupling::cut::Seam;

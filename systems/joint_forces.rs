@@ -54,7 +54,8 @@ fn report_limits(rows: &Rows, events: &mut Vec<ContactEvent>) {
 /// Did the chord step follow the island of a block?
 fn is_followed(work: &Work, block: &ConstraintBlock) -> bool {
     let slots = &work.rows.body[block.body as usize..(block.body + block.bodies) as usize];
-    let islands = slots.iter().filter_map(|&slot| work.islands.get(*work.island_of.get(slot as usize)? as usize));
+    let islands =
+        slots.iter().filter_map(|&slot| work.islands.get(*work.island_of.get(slot as usize)? as usize));
     islands.into_iter().any(|island| island.is_followed())
 }
 

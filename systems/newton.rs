@@ -264,8 +264,12 @@ impl Memory {
         let mut constraints = std::mem::take(&mut step.work.constraints);
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
-        let question =
-            EvaluateAt { dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()), ..EvaluateAt::violations(poses) };
+        let question = EvaluateAt {
+            dt: step.dt,
+            stiffness_share: share,
+            only: Some(self.chosen.as_slice()),
+            ..EvaluateAt::violations(poses)
+        };
         let mut open = 0.0f64;
         if at_end {
             self.violation.clear();

@@ -74,12 +74,11 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let Curve { shift, open } = &curve;
         let work = &mut *step.work;
         let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.tuning.refine_tolerance);
-        let again =
-            |island: &Island| {
-                !island.surprised
-                    && !island.is_followed()
-                    && island.rows.iter().any(|&i| open[i as usize] > tolerance)
-            };
+        let again = |island: &Island| {
+            !island.surprised
+                && !island.is_followed()
+                && island.rows.iter().any(|&i| open[i as usize] > tolerance)
+        };
         for_each(work.islands.par_iter_mut(), |island| {
             if !again(island) {
                 return;

@@ -87,7 +87,8 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
             scratch.rows.clear();
             scratch.stiffness.clear();
             let views = slots.map(|s| &question.poses[s as usize]);
-            let shown = question.impulses.is_some_and(|shown| show(shown, entity, &mut block, &mut scratch.shown));
+            let shown =
+                question.impulses.is_some_and(|shown| show(shown, entity, &mut block, &mut scratch.shown));
             let last = if shown { &scratch.shown } else { last };
             let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(question.stiffness_share);

@@ -69,7 +69,9 @@ fn error(v: DVec3, pull: DVec3, mu: f64, rate: f64) -> f64 {
     }
     let (way, exact) = (x(&world, body) - start, slide(v, pull, mu, 1.0));
     let off = (way - exact).truncate().length() / exact.length();
-    println!("{rate} Hz, v {v}, pull {pull}, μ {mu}: way {way:.5}, exact {exact:.5}, off {off:.2e}, lifts {top:.1e}, gains {gain:.1e}");
+    println!(
+        "{rate} Hz, v {v}, pull {pull}, μ {mu}: way {way:.5}, exact {exact:.5}, off {off:.2e}, lifts {top:.1e}, gains {gain:.1e}"
+    );
     // What slides does not lift; friction gives no energy (1e-9 of the J/kg there are).
     assert!(top < 1e-9 && gain < 1e-8, "lifts {top:e} m, gains {gain:e} J/kg");
     off
@@ -78,8 +80,8 @@ fn error(v: DVec3, pull: DVec3, mu: f64, rate: f64) -> f64 {
 #[test]
 fn what_slides_across_a_slope_or_is_pushed_from_the_side_takes_its_path() {
     for (v, pull, mu) in [
-        (DVec3::new(2.0, 0.0, 0.0), DVec3::new(0.0, 2.0, 0.0), 0.3),   // across a slope
-        (DVec3::new(0.0, 4.0, 0.0), DVec3::new(1.5, 0.0, 0.0), 0.35),  // dragged, with a push from the side
+        (DVec3::new(2.0, 0.0, 0.0), DVec3::new(0.0, 2.0, 0.0), 0.3), // across a slope
+        (DVec3::new(0.0, 4.0, 0.0), DVec3::new(1.5, 0.0, 0.0), 0.35), // dragged, with a push from the side
         (DVec3::ZERO, DVec3::new(4.0 * 0.92388, 4.0 * 0.38268, 0.0), 0.25), // pushed at 22.5°
         (DVec3::new(1.0, -1.0, 0.0), DVec3::new(3.0, 1.0, 0.0), 0.2),
     ] {

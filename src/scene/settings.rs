@@ -5,8 +5,8 @@ use super::expr::Variables;
 use super::plan::{Camera, SceneSettings};
 use super::read::{self, Fields};
 use super::text::Node;
-use crate::settings::{FrictionLaw, Partitioning};
 use crate::settings::table::{Setting, TABLE};
+use crate::settings::{FrictionLaw, Partitioning};
 use crate::solver::Method;
 use glam::DVec3;
 
@@ -31,7 +31,9 @@ pub fn read_settings(node: &Node, variables: &Variables) -> Read<SceneSettings> 
         sleep: f.flag("sleep")?,
         friction_law: f
             .get("friction_law")
-            .map(|n| read::choice(n, "friction law", &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)]))
+            .map(|n| {
+                read::choice(n, "friction law", &[("box", FrictionLaw::Box), ("cone", FrictionLaw::Cone)])
+            })
             .transpose()?,
         numbers: read_numbers(&mut f, variables)?,
     };

@@ -100,10 +100,10 @@ pub fn write(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Rows)
             let at = (to.entry + 6 * row * to.bodies) as usize;
             let out = &mut problem.jacobian[at..at + 6 * to.bodies as usize];
             let change = memory.violation[i] - chord.violation[k];
-            chord.along[k] = match rows.closing[i] {
+            (chord.along[k], chord.tied[k]) = match rows.closing[i] {
                 Closing::Tangent => {
                     copy(j, slots, bodies, out);
-                    0.0
+                    (0.0, 0.0)
                 }
                 _ => discretise(j, slots, bodies, &parts, change, out),
             };
@@ -120,7 +120,7 @@ fn copy(j: &[[f64; 6]], slots: &[u32], bodies: &Bodies, out: &mut [f64]) {
 }
 
 /// The discrete gradient of one row whose φ changes by `change`; returns what it makes of the motion, which is that change unless the
-/// row is no smooth function of the poses.
+/// row is no smooth function of the poses, and J M⁻¹ Jᵀ.
 fn discretise(
     j: &[[f64; 6]],
     slots: &[u32],
@@ -128,7 +128,7 @@ fn discretise(
     parts: &[Motion],
     change: f64,
     out: &mut [f64],
-) -> f64 {
+) -> (f64, f64) {
     let (mut along, mut tied, mut denominators) = (0.0, 0.0, [0.0; 2]);
     let mut turns_only = true;
     let mut to = out.chunks_exact_mut(6);
@@ -150,7 +150,7 @@ fn discretise(
     let curvature = change - along;
     let denominator = if turns_only { denominators[1] } else { denominators[0] + denominators[1] };
     if !(denominator > 0.0 && curvature * curvature <= CURVED * tied * denominator) {
-        return along;
+        return (along, tied);
     }
     let share = curvature / denominator;
     let moving = parts.iter().zip(slots).filter(|(_, slot)| bodies.is_dynamic(**slot));
@@ -161,7 +161,7 @@ fn discretise(
         }
         out[3..].iter_mut().zip(l.to_array()).for_each(|(j, l)| *j += share * l);
     }
-    change
+    (change, tied)
 }
 
 /// J̄ᵀ λ, subtracted from the momenta.

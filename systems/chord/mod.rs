@@ -25,7 +25,6 @@ pub mod pass;
 pub mod velocity;
 
 use super::couple::{self, HELPED, is_shared};
-use discrete::Motion;
 use super::drift::fly;
 use super::parallel::for_each;
 use super::rows::find;
@@ -37,6 +36,7 @@ use crate::schedule::Step;
 use crate::settings::{Integrator, Settings};
 use crate::solver::Method;
 use crate::state::{Bodies, Closing, EvaluateAt, Island, RowSample, RowVisitor, Rows, Scheme, Work};
+use discrete::Motion;
 use pass::{Attempt, Moment, State};
 use rayon::prelude::*;
 
@@ -68,11 +68,11 @@ pub struct Memory {
 
 /// Follows islands with joints; those that do not arrive are left to the solve that comes next.
 pub fn follow_joints(step: &mut Step<'_>) {
-    let settings = step.settings;
+    let (settings, dt) = (step.settings, step.dt);
     let Work { islands, bodies, rows, .. } = &mut *step.work;
     let mut any = false;
     for island in islands.iter_mut() {
-        let follows = is_followed(island, bodies, rows, settings);
+        let follows = is_followed(island, bodies, rows, settings, dt);
         island.chord.state = if follows { State::Active } else { State::Idle };
         any |= follows;
     }
@@ -80,7 +80,6 @@ pub fn follow_joints(step: &mut Step<'_>) {
         return;
     }
     let mut memory = std::mem::take(&mut step.work.chord);
-    let dt = step.dt;
     memory.beta = settings.tuning.geometric_stiffness;
     memory.begin(step.work, dt);
     let whole = Moment { after: 0.0, dt, step: dt };
@@ -99,7 +98,7 @@ pub fn follow_joints(step: &mut Step<'_>) {
 }
 
 /// Is the island one of joints alone, whose rows the step knows how to close?
-fn is_followed(island: &Island, bodies: &Bodies, rows: &Rows, settings: &Settings) -> bool {
+fn is_followed(island: &Island, bodies: &Bodies, rows: &Rows, settings: &Settings, dt: f64) -> bool {
     let direct = matches!(settings.method, Method::Auto | Method::Bpp | Method::Ipm | Method::SchurIpm);
     if settings.integrator != Integrator::Midpoint
         || !direct
@@ -113,18 +112,23 @@ fn is_followed(island: &Island, bodies: &Bodies, rows: &Rows, settings: &Setting
         let block = &rows.blocks[b as usize];
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
         let own = block.row as usize..(block.row + block.rows) as usize;
-        !block.fold && slots.iter().any(moves) && own.into_iter().all(|i| is_closed(rows, i))
-    }) && island.rows.iter().any(|&i| rows.position_level[i as usize])
+        !block.fold && slots.iter().any(moves) && own.into_iter().all(|i| is_closed(rows, i, dt))
+    }) && island.rows.iter().any(|&i| rows.closing[i as usize] != Closing::Tangent)
 }
 
 /// Is it a row without bounds whose violation the step can close?
-fn is_closed(rows: &Rows, i: usize) -> bool {
+fn is_closed(rows: &Rows, i: usize, dt: f64) -> bool {
     let two_sided = rows.lo[i] == f64::NEG_INFINITY && rows.hi[i] == f64::INFINITY;
     two_sided
         && match rows.closing[i] {
             Closing::Share(_) => rows.position_level[i],
             Closing::Tangent => true,
-            Closing::Spring { .. } | Closing::Velocity | Closing::Contact => false,
+            Closing::Spring { stiffness, .. } => {
+                // No w₀: of d = kφ/(hk + c) − w₀ nothing is left but the first term, C being 1/(h(hk + c)).
+                let rest = stiffness * rows.violation[i] * dt * rows.compliance[i];
+                (rest - rows.d[i]).abs() <= 1e-9 * rest.abs() && pass::tune(0, 0.0) > 0.0
+            }
+            Closing::Velocity | Closing::Contact => false,
         }
 }
 

@@ -5,6 +5,9 @@
 //!     [ J̄              C/θ  ] [ δλ ]  =  [ −r ]      r = (φ(q⁺) + h C λ)/(θ h)
 //! ```
 //!
+//! Springs have φ(q) + θₛ(φ(q⁺) − φ(q)) in place of φ(q⁺), times their stiffness, and their damper on (φ(q⁺) − φ(q))/h; θₛ is ½, which keeps
+//! their energy, where the step resolves them, and goes to 1 from hω = 2 to 4.
+//!
 //! θ = ½ is the chord step; θ = 1 puts the forces at the start of the step and loses ½|V⁺ − V|².
 
 use super::Memory;
@@ -22,6 +25,18 @@ use glam::DVec3;
 
 /// (hω)² beyond which a body's turning counts as unresolved.
 const UNRESOLVED: f64 = 36.0;
+
+/// The same for steps that were not followed as a whole.
+const DOUBTFUL: f64 = 4.0;
+
+/// Where the error falls to more than this share, a pass is factored anew.
+const SLOW: f64 = 0.8;
+
+/// Openings below this (m or rad) are round-off: the work of joints' forces on them is not missed.
+const ROUND_OFF: f64 = 1e-12;
+
+/// (hω) of a spring from which on it is damped as the step takes it; from twice that on it is as damped as can be.
+const STIFF_SPRING: f64 = 2.0;
 
 /// Joints open by more than this (m or rad) after the last pass: the step has failed.
 const OPEN: f64 = 1e-4;
@@ -79,7 +94,7 @@ pub struct Attempt {
 impl Attempt {
     /// The step as it is meant.
     pub fn chord(moment: Moment) -> Attempt {
-        Attempt { moment, theta: 0.5, passes: tune(1, 16.0) as u32, open: tune(2, 1e-5), work: tune(3, 1e-6), fresh: false, project: false }
+        Attempt { moment, theta: 0.5, passes: 16, open: 1e-5, work: 1e-6, fresh: false, project: false }
     }
 
     /// The step that only loses energy.
@@ -114,10 +129,10 @@ impl History {
 
     /// Takes the step that was found and makes of it the one to take.
     fn accelerate(&mut self, dv: &mut [f64], dlambda: &mut [f64], mass: &[[f64; 36]]) {
-        let depth = tune(7, DEPTH as f64) as usize;
+        let depth = DEPTH;
         let n = dv.len();
         let found = || dv.iter().chain(dlambda.iter()).copied();
-        if self.known && depth > 0 {
+        if self.known {
             if self.kept == depth {
                 self.changes[..depth].rotate_left(1);
                 self.kept -= 1;
@@ -214,6 +229,8 @@ pub struct Chord {
     pub violation: Vec<f64>,
     /// Change of φ as J̄ has it.
     pub along: Vec<f64>,
+    /// J M⁻¹ Jᵀ of every row, roughly.
+    pub tied: Vec<f64>,
     /// Motion of every body.
     pub motion: Vec<Motion>,
     /// Memory of [`discrete`].
@@ -307,6 +324,8 @@ impl Chord {
         self.violation.extend(numbers.iter().map(|&i| violation[i as usize]));
         self.along.clear();
         self.along.resize(numbers.len(), 0.0);
+        self.tied.clear();
+        self.tied.resize(numbers.len(), 0.0);
     }
 
     /// Mean and end poses for the velocities as they are now.
@@ -382,7 +401,14 @@ impl Chord {
 }
 
 /// How far an island is from its equations; a Newton step towards them unless it has arrived or passes are over.
-pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Rows, attempt: &Attempt, pass: u32) {
+pub fn advance(
+    island: &mut Island,
+    memory: &Memory,
+    bodies: &Bodies,
+    rows: &Rows,
+    attempt: &Attempt,
+    pass: u32,
+) {
     let (theta, moment) = (attempt.theta, attempt.moment);
     let dt = moment.dt;
     discrete::write(island, memory, bodies, rows);
@@ -423,9 +449,10 @@ pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Row
         chord.give_up(attempt);
         return;
     }
-    if pass > 0 && (over || open <= attempt.open && missing <= attempt.work * energy) {
+    let round_off = ROUND_OFF / dt * chord.lambda.iter().map(|l| l.abs()).sum::<f64>();
+    if pass > 0 && (over || open <= attempt.open && missing <= attempt.work * energy + round_off) {
         let fed = !driven && gain > GAIN * energy;
-        if open <= tune(8, OPEN) && missing <= GAIN * energy && !fed {
+        if open <= OPEN && missing <= GAIN * energy + round_off && !fed {
             chord.judge_turning(slots, memory, attempt);
             chord.state = State::Closed;
         } else {
@@ -433,12 +460,9 @@ pub fn advance(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Row
         }
         return;
     }
-    let size = if pass == 0 {
-        f64::INFINITY
-    } else {
-        (missing / (energy * attempt.work)).max(open / attempt.open)
-    };
-    let factor = !chord.factored || attempt.fresh || pass > 1 && size > tune(5, 0.5) * chord.error;
+    let size =
+        if pass == 0 { f64::INFINITY } else { (missing / (energy * attempt.work)).max(open / attempt.open) };
+    let factor = !chord.factored || attempt.fresh || pass > 1 && size > SLOW * chord.error;
     chord.error = if factor && pass > 1 { f64::INFINITY } else { size };
     if factor {
         load_tangent(island, memory, rows, attempt);
@@ -497,6 +521,16 @@ fn violations(island: &mut Island, memory: &Memory, rows: &Rows, attempt: &Attem
                 let target = start - (share * start).clamp(-most, most) + wanted;
                 memory.violation[i] - target + dt * compliance * chord.lambda[k]
             }
+            Closing::Spring { stiffness, damping } => {
+                let x = dt * (stiffness * chord.tied[k]).sqrt();
+                let stiff = (x / STIFF_SPRING - 1.0).clamp(0.0, 1.0);
+                let theta = if attempt.theta < 1.0 { 0.5 * (1.0 + stiff) } else { 1.0 };
+                let total = (stiffness * theta + damping / dt).max(1e-12);
+                problem.compliance[k] = 1.0 / (dt * dt * total * attempt.theta);
+                let change = chord.along[k] + stiffness * chord.violation[k] / total;
+                chord.r.push(scale * (change + chord.lambda[k] / (dt * total)));
+                continue;
+            }
             _ => {
                 chord.lambda[k] = 0.0;
                 0.0
@@ -518,7 +552,8 @@ fn aim(rows: &Rows, i: usize, share: f64, step: f64) -> f64 {
 fn is_driven(block: &crate::state::ConstraintBlock, bodies: &Bodies, rows: &Rows) -> bool {
     let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
     let own = block.row as usize..(block.row + block.rows) as usize;
-    slots.iter().any(|&slot| !bodies.is_dynamic(slot) && bodies.is_awake(slot)) || rows.drives[own].contains(&true)
+    slots.iter().any(|&slot| !bodies.is_dynamic(slot) && bodies.is_awake(slot))
+        || rows.drives[own].contains(&true)
 }
 
 /// The tangent's masses.
@@ -557,7 +592,9 @@ pub(super) fn solve(island: &mut Island, factor: bool) {
     dlambda.clear();
     dlambda.resize(r.len(), 0.0);
     match (cut.scheme, &mut cut.substructured) {
-        (Scheme::Substructured, Some(flat)) => solve_with(flat.linear_mut(), problem, labels, factor, [g, r, dv, dlambda]),
+        (Scheme::Substructured, Some(flat)) => {
+            solve_with(flat.linear_mut(), problem, labels, factor, [g, r, dv, dlambda])
+        }
         _ => solve_with(solver.linear_mut(), problem, labels, factor, [g, r, dv, dlambda]),
     }
     if factor {
@@ -577,7 +614,8 @@ pub(super) fn solve_with<L: LinearSystem>(
         linear.load(problem);
         linear.factor(problem, labels, None);
     }
-    linear.solve(problem, g, r, dv, dlambda, 0);
+    // What is found first is large; later passes mend round-off by themselves.
+    linear.solve(problem, g, r, dv, dlambda, u32::from(factor));
 }
 
 impl Chord {
@@ -628,7 +666,7 @@ impl Chord {
         }
         // What could not be followed as a whole is resolved worse than it seems.
         let whole = attempt.moment.step / attempt.moment.dt;
-        let from = if whole > 1.0 { tune(6, 4.0) } else { tune(0, UNRESOLVED) };
+        let from = if whole > 1.0 { DOUBTFUL } else { UNRESOLVED };
         let resolved = (most * whole * whole / from).sqrt() - 1.0;
         let sigma = if attempt.project { 1.0 } else { resolved.clamp(0.0, 1.0) };
         self.sigma = self.sigma.max(sigma);
@@ -637,8 +675,7 @@ impl Chord {
 
 /// Share of a body's turning that is to be damped.
 pub fn damped(unresolved: f64) -> f64 {
-    let u = tune(4, UNRESOLVED);
-    if unresolved > u { 1.0 - u / unresolved } else { 0.0 }
+    if unresolved > UNRESOLVED { 1.0 - UNRESOLVED / unresolved } else { 0.0 }
 }
 
 fn dot(p: &[f64; 6], [v, w]: [DVec3; 2]) -> f64 {
@@ -652,6 +689,12 @@ fn norm(x: &[f64]) -> f64 {
 /// TEMPORARY tuning.
 pub fn tune(i: usize, default: f64) -> f64 {
     static T: std::sync::OnceLock<Vec<f64>> = std::sync::OnceLock::new();
-    let t = T.get_or_init(|| std::env::var("TB_TUNE").unwrap_or_default().split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect());
+    let t = T.get_or_init(|| {
+        std::env::var("TB_TUNE")
+            .unwrap_or_default()
+            .split(',')
+            .map(|x| x.parse().unwrap_or(f64::NAN))
+            .collect()
+    });
     t.get(i).copied().filter(|x| !x.is_nan()).unwrap_or(default)
 }

@@ -40,7 +40,12 @@ pub fn project_velocities(step: &mut Step<'_>) {
     });
     for (number, island) in islands.iter().enumerate().filter(|(_, i)| projects(i)) {
         step.report.factorizations += 1;
-        step.report.resolve(number, Cause::Velocity, island.rows.len(), island.chord.r.iter().fold(0.0, |m: f64, r| m.max(r.abs())));
+        step.report.resolve(
+            number,
+            Cause::Velocity,
+            island.rows.len(),
+            island.chord.r.iter().fold(0.0, |m: f64, r| m.max(r.abs())),
+        );
         for (&slot, d) in island.bodies.iter().zip(island.chord.dv.chunks_exact(6)) {
             if d.iter().all(|x| x.is_finite()) {
                 let view = &mut bodies.view[slot as usize];
@@ -58,7 +63,9 @@ impl Memory {
         self.poses.clone_from(&step.work.bodies.view);
         self.chosen.clear();
         self.chosen.resize(self.poses.len(), false);
-        for island in step.work.islands.iter().filter(|i| i.chord.state == State::Closed && i.chord.sigma > 0.0) {
+        for island in
+            step.work.islands.iter().filter(|i| i.chord.state == State::Closed && i.chord.sigma > 0.0)
+        {
             island.bodies.iter().for_each(|&slot| self.chosen[slot as usize] = true);
         }
         let moment = Moment { after: 0.0, dt: step.dt, step: step.dt };

@@ -132,7 +132,15 @@ impl Planar {
     /// Centres of mass and the kinetic energy, every `dt` up to `time`, from absolute angles: M_ij = A_ij cos(a_i − a_j).
     pub fn reference(&self, time: f64, dt: f64, fine: usize) -> (Vec<Vec<DVec3>>, f64) {
         let n = self.length.len();
-        let c = |i: usize, j: usize| if j < i { self.length[j] } else if j == i { self.com[i] } else { 0.0 };
+        let c = |i: usize, j: usize| {
+            if j < i {
+                self.length[j]
+            } else if j == i {
+                self.com[i]
+            } else {
+                0.0
+            }
+        };
         let a: Vec<Vec<f64>> = (0..n)
             .map(|i| (0..n).map(|j| (0..n).map(|k| self.mass[k] * c(k, i) * c(k, j)).sum()).collect())
             .collect();
