@@ -1,7 +1,10 @@
 //! How the time of a solve grows with the scene: exponents from a log–log fit.
 //!
-//! `cargo bench --bench growth` takes a few minutes; `-- log_tower bridge` only these. One thread, sleeping off. Of each
+//! `cargo bench --bench growth` takes a few minutes; `-- log_tower bridge` only these, `-- matter` what points cost beside bodies. One thread, sleeping off. Of each
 //! size the median of ten steps after three is taken, with the impulses of the last step to start from and without.
+
+#[path = "support/matter.rs"]
+mod matter;
 
 use turnbuckle::scene::{self, LoadOptions};
 
@@ -54,6 +57,9 @@ fn exponent(points: &[(f64, f64)]) -> f64 {
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    if asked.is_empty() || asked.iter().any(|a| a == "matter") {
+        matter::print();
+    }
     for (name, parameter, sizes, most) in FAMILIES {
         if !asked.is_empty() && !asked.iter().any(|a| a == name) {
             continue;

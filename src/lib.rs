@@ -13,6 +13,7 @@
 //! | [`components`] | plain data: what bodies, colliders, joints and contacts are made of |
 //! | [`state`] | what the engine keeps between systems and steps: bodies, rows, islands as dense arrays |
 //! | [`constraint`] | the door: [`constraint::Constraint`] writes rows; one file per joint |
+//! | [`subsystem`] | the door for physics that is not the engine's: three questions about ports |
 //! | [`geometry`] | shapes, mass properties, collision (the only place that knows parry) |
 //! | [`solver`] | the mixed linear complementarity problem of a step and its solvers: slices and indices |
 //! | [`math`] | sines and their like, the same bits everywhere |
@@ -72,6 +73,7 @@ pub mod solver;
 pub mod state;
 #[doc(hidden)]
 pub mod stopwatch;
+pub mod subsystem;
 #[doc(hidden)]
 #[path = "../systems/mod.rs"]
 pub mod systems;
@@ -90,6 +92,7 @@ pub mod prelude {
     pub use crate::constraint::*;
     pub use crate::events::{ContactEvent, Touch};
     pub use crate::geometry::{Shape, ShapeHandle};
+    pub use crate::subsystem::Subsystem;
     pub use crate::{Physics, Settings, Solid, Stage, Step, StepReport};
     pub use glam::{DMat3, DQuat, DVec3};
     pub use hecs::{Entity, World};

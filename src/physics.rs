@@ -7,11 +7,12 @@ use crate::report::{StepReport, Trouble};
 use crate::schedule::{Pipeline, ScheduleError, Stage, Step, SystemTiming};
 use crate::settings::Settings;
 use crate::snapshot::StateCodec;
-use crate::state::{ConstraintType, Work};
+use crate::state::{ConstraintEvaluator, ConstraintType, Work};
 use crate::stopwatch::Stopwatch;
+use crate::subsystem::Subsystem;
 use crate::systems::parallel::on_this_thread;
 use crate::systems::still::{is_still, note_stillness};
-use crate::systems::{self, rows};
+use crate::systems::{self, rows, subsystems};
 use hecs::{Entity, World};
 
 /// A physics stage. Make one, add what your game needs, and call [`Physics::step`] on your world.
@@ -223,11 +224,24 @@ impl Physics {
     /// Makes the engine solve constraints of type `T`, which tie `N` bodies.
     pub fn add_constraint_of<const N: usize, T: Constraint<N>>(&mut self) {
         let number = self.work.constraints.len();
-        self.pipeline.add_constraint(number, short_name::<T>(), rows::write_rows::<T, N>());
+        self.pipeline.add_constraint(Stage::Rows, number, short_name::<T>(), rows::write_rows::<T, N>());
         let component = std::any::TypeId::of::<T>();
         // Until the census says otherwise: the first one may find the components that it found before.
         self.work.constraints.push(ConstraintType { component, present: true, gauge: rows::gauge::<T, N>() });
         self.work.codecs.push(StateCodec::of::<T, N>());
+    }
+
+    /// Makes the engine take subsystems of type `T` in: physics of a game's own behind some of its bodies.
+    pub fn add_subsystem<T: Subsystem>(&mut self) {
+        let number = self.work.constraints.len();
+        let name = short_name::<T>();
+        self.pipeline.add_constraint(Stage::Rows, number, name, subsystems::couple_ports::<T>());
+        let after = format!("{name} commit");
+        self.pipeline.add_constraint(Stage::Integrate, number, &after, subsystems::commit_ports::<T>());
+        let component = std::any::TypeId::of::<T>();
+        let gauge: ConstraintEvaluator = Box::new(|_, _, _, _| {});
+        self.work.constraints.push(ConstraintType { component, present: true, gauge });
+        self.work.codecs.push(StateCodec::of_subsystem::<T>());
     }
 
     /// Runs steps on `n` threads of its own; results do not depend on `n`. One thread is the one that calls [`Physics::step`]:

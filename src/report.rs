@@ -118,6 +118,24 @@ pub enum Trouble {
         /// The constraint.
         entity: Entity,
     },
+    /// What a constraint couples is not symmetric, or would give energy.
+    #[error(
+        "constraint {entity:?}: a block that it couples is not symmetric positive semidefinite; it is skipped in this step"
+    )]
+    Indefinite {
+        /// The constraint.
+        entity: Entity,
+    },
+    /// A subsystem was taken out of the simulation, and its ports with it.
+    #[error(
+        "subsystem {entity:?} is quarantined with its ports: {fault}; mend it and remove `Quarantined` from all of them"
+    )]
+    Subsystem {
+        /// The subsystem.
+        entity: Entity,
+        /// What is wrong with it.
+        fault: crate::subsystem::Fault,
+    },
     /// Constraints on one pair of bodies want what no motion of the two can give.
     #[error(
         "{joints} constraints between {a:?} and {b:?}, from {first:?} to {last:?}, have {rows} rows for {unknowns} unknowns \

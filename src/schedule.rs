@@ -137,14 +137,15 @@ impl Pipeline {
         self.append(system(stage, name, Origin::Game, Box::new(run)));
     }
 
-    /// Puts the system that writes the rows of the constraint type with this number at the end of the *rows* stage.
+    /// Puts a system that serves the constraint type with this number at the end of a stage; it runs while the world has any.
     pub(crate) fn add_constraint(
         &mut self,
+        stage: Stage,
         number: usize,
         name: &str,
         run: impl FnMut(&mut Step<'_>) + Send + Sync + 'static,
     ) {
-        self.append(system(Stage::Rows, name, Origin::Constraint(number), Box::new(run)));
+        self.append(system(stage, name, Origin::Constraint(number), Box::new(run)));
     }
 
     fn append(&mut self, node: Node) {

@@ -7,6 +7,7 @@ pub use state_hash::state_hash;
 use crate::components::RowImpulses;
 use crate::constraint::{BodyView, Constraint, Row, RowWriter, Softness};
 use crate::math;
+use crate::solver::random::Random;
 use glam::{DMat3, DQuat, DVec3};
 use thiserror::Error;
 
@@ -59,22 +60,17 @@ pub struct JacobianReport {
 
 /// A small generator of random poses: the same numbers everywhere for a seed.
 #[derive(Clone, Debug)]
-pub struct RandomPoses(u64);
+pub struct RandomPoses(Random);
 
 impl RandomPoses {
     /// Starts from a seed.
     pub fn new(seed: u64) -> RandomPoses {
-        RandomPoses(seed)
+        RandomPoses(Random::new(seed))
     }
 
-    /// A number in −1..1 (splitmix64).
+    /// A number in −1..1.
     pub fn number(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        (z >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        2.0 * self.0.unit() - 1.0
     }
 
     /// A vector with components in −1..1.

@@ -4,7 +4,7 @@ use super::gather::world_inertia;
 use super::parallel::for_each;
 use crate::constraint::BodyView;
 use crate::schedule::Step;
-use crate::solver::{Cone, RowBlock};
+use crate::solver::{Cone, Coupling, RowBlock};
 use crate::state::{Bodies, Island, Rows};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -59,6 +59,9 @@ fn assemble(
         problem.momentum.push(momentum);
         problem.mass.push(mass);
     }
+    add_elements(island, bodies, rows, local);
+    couple(island, bodies, rows, local);
+    let problem = &mut island.problem;
     island.solution.lambda.clear();
     island.solution.labels.clear();
     for &b in &island.blocks {
@@ -102,6 +105,52 @@ fn assemble(
             entry: first_entry,
             fold: block.fold,
         });
+    }
+}
+
+/// What the island's elements have on the diagonal of A, and p; the velocities of bodies that do not move by impulses go there, too.
+pub(super) fn add_elements(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32]) {
+    let (problem, all) = (&mut island.problem, &rows.couplings);
+    for element in island.elements.iter().map(|&e| &all.elements[e as usize]) {
+        for (slot, impulse) in
+            all.impulses[element.impulses.clone()].iter().filter(|i| bodies.is_dynamic(i.0))
+        {
+            let p = &mut problem.momentum[local[*slot as usize] as usize];
+            p.iter_mut().zip(impulse).for_each(|(p, g)| *p += g);
+        }
+        for (a, b, block) in &all.blocks[element.blocks.clone()] {
+            let moved = |slot: u32, at: &dyn Fn(usize, usize) -> f64, p: &mut [f64; 6]| {
+                let v = bodies.pushed_velocity(slot);
+                (0..6).for_each(|i| p[i] -= (0..6).map(|j| at(i, j) * v[j]).sum::<f64>());
+            };
+            match (bodies.is_dynamic(*a), bodies.is_dynamic(*b)) {
+                (true, true) if a == b => {
+                    let mass = &mut problem.mass[local[*a as usize] as usize];
+                    mass.iter_mut().zip(block).for_each(|(m, h)| *m += h);
+                }
+                (true, false) => {
+                    moved(*b, &|i, j| block[6 * i + j], &mut problem.momentum[local[*a as usize] as usize]);
+                }
+                (false, true) => {
+                    moved(*a, &|i, j| block[6 * j + i], &mut problem.momentum[local[*b as usize] as usize]);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The blocks between two of the island's bodies.
+fn couple(island: &mut Island, bodies: &Bodies, rows: &Rows, local: &[u32]) {
+    let all = &rows.couplings;
+    for element in island.elements.iter().map(|&e| &all.elements[e as usize]) {
+        let between = all.blocks[element.blocks.clone()].iter();
+        let between = between.filter(|(a, b, _)| a != b && bodies.is_dynamic(*a) && bodies.is_dynamic(*b));
+        island.problem.couplings.extend(between.map(|(a, b, block)| Coupling {
+            a: local[*a as usize],
+            b: local[*b as usize],
+            block: *block,
+        }));
     }
 }
 

@@ -267,6 +267,29 @@ pub fn has_open_friction(island: &Island, rows: &Rows) -> bool {
     })
 }
 
+/// The greatest impulse of friction that sticks, whatever its normal impulse (N·s).
+pub fn unbounded_friction(island: &mut Island, rows: &Rows) -> f64 {
+    let mut most = 0.0f64;
+    each_friction_row(island, rows, |row| {
+        if row.hi.is_infinite() {
+            most = most.max(row.lambda.abs());
+        }
+    });
+    most
+}
+
+/// The bound of friction that was to stick and slides first: as good as none, and not the zero of a point without load.
+const SLIDES_FIRST: f64 = f64::MIN_POSITIVE;
+
+/// Takes away the friction that nothing bounds yet; what it is bounded by comes with the normal impulses ([`renew_friction_bounds`]).
+pub fn let_open_friction_slide(island: &mut Island, rows: &Rows) {
+    each_friction_row(island, rows, |row| {
+        if row.hi.is_infinite() {
+            (*row.lo, *row.hi) = (-SLIDES_FIRST, SLIDES_FIRST);
+        }
+    });
+}
+
 /// How far the normal impulses are from those that set the friction bounds (N·s).
 pub fn friction_shift(island: &mut Island, rows: &Rows) -> f64 {
     let mut shift = 0.0f64;
@@ -305,7 +328,7 @@ struct FrictionRow<'a> {
 impl FrictionRow<'_> {
     /// Has no normal impulse bounded it yet?
     fn is_open(&self) -> bool {
-        self.hi.is_infinite() || (self.slides && *self.hi == 0.0)
+        self.hi.is_infinite() || (self.slides && *self.hi <= SLIDES_FIRST)
     }
 }
 
@@ -320,13 +343,14 @@ fn each_friction_row(island: &mut Island, rows: &Rows, mut f: impl FnMut(Frictio
         let normal = k - (row - normal) as usize;
         let mu = rows.friction[row as usize];
         let want = mu * solution.lambda[normal].max(0.0);
+        let slides = rows.slides[row as usize] || problem.hi[k] == SLIDES_FIRST;
         f(FrictionRow {
             lo: &mut problem.lo[k],
             hi: &mut problem.hi[k],
             lambda: solution.lambda[k],
             want,
             mu,
-            slides: rows.slides[row as usize],
+            slides,
         });
     }
 }

@@ -2,8 +2,11 @@
 //! are done in its first pass; the others go round until their index sets repeat.
 
 use super::chord::pass::State;
-use super::contacts::{friction_shift, has_open_friction, renew_friction_bounds};
+use super::contacts::{
+    friction_shift, has_open_friction, let_open_friction_slide, renew_friction_bounds, unbounded_friction,
+};
 use super::parallel::{Parallel, for_each};
+use super::shelf::{MANY, with_solver};
 use super::solve::bring_back;
 use crate::coupling::cut::Seam;
 use crate::coupling::schur::CouplingSettings;
@@ -142,20 +145,25 @@ const BOUNDING: f64 = 1e-3;
 /// Relative residual at which velocities are good enough to look where they lead: a tenth of what contacts may overlap by.
 const LEADING: f64 = 1e-4;
 
-/// Islands of fewer rows are solved exactly every time: there is nothing to save.
-const WORTHWHILE: usize = 100;
-
 /// Solves an island, again while its friction bounds do not belong to its normal impulses and it matters. What only tells
 /// the next problem (friction bounds, how joints bend, rows of surfaces that would overlap) is not taken to its end; see
 /// [`bound_friction`] and [`finish_solves`].
 fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let before = island.stats;
-    let worthwhile = island.rows.len() >= WORTHWHILE;
+    let worthwhile = island.rows.len() >= MANY;
     let open = worthwhile && settings.tuning.friction_passes > 0 && has_open_friction(island, rows);
     let bends = worthwhile && settings.tuning.refine > 0 && !is_pile(island) && has_bends(island, rows);
     let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
     island.stats = solve_roughly(island, settings, rough);
-    add_counts(&mut island.stats, &before);
+    if open && has_bends(island, rows) && sticks_violently(island, rows) {
+        let_open_friction_slide(island, rows);
+        add_counts(&mut island.stats, &before);
+        let sticking = island.stats;
+        island.stats = solve_roughly(island, settings, rough);
+        add_counts(&mut island.stats, &sticking);
+    } else {
+        add_counts(&mut island.stats, &before);
+    }
     island.cut.running = false;
     island.cut.iterations = 1;
     island.position_level = bends && is_rough(island);
@@ -165,13 +173,22 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     }
 }
 
+/// Does friction that no normal impulse bounds push with more than all the momentum there is? Points that must stick while joints and
+/// stops hold their bodies the other way have no common motion: impulses of 10⁶ N·s fight over micrometres, and bounds taken from such
+/// normal impulses bound nothing.
+fn sticks_violently(island: &mut Island, rows: &Rows) -> bool {
+    let most = unbounded_friction(island, rows);
+    let momentum = |p: &[f64; 6]| p[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
+    most > 0.0 && most > island.problem.momentum.iter().map(momentum).sum::<f64>()
+}
+
 fn has_bends(island: &Island, rows: &Rows) -> bool {
     island.rows.iter().any(|&row| rows.position_level[row as usize])
 }
 
 /// Relative residual at which the first solves of an island end.
 fn end_of(island: &Island, settings: &Settings) -> f64 {
-    let looks = island.rows.len() >= WORTHWHILE && settings.tuning.contact_passes > 0 && is_pile(island);
+    let looks = island.rows.len() >= MANY && settings.tuning.contact_passes > 0 && is_pile(island);
     if looks { LEADING } else { 0.0 }
 }
 
@@ -256,15 +273,17 @@ pub fn finish_solves(step: &mut Step<'_>) {
 
 /// Solves an island whose rows all keep their sides: one linear solve. What the solver remembers of pivoting is left alone.
 pub(super) fn solve_linear(island: &mut Island, settings: &Settings) -> SolveStats {
-    let Island { problem, solver, solution, cut, .. } = island;
+    let Island { problem, solution, cut, .. } = island;
     if let (Scheme::Substructured, Some(flat)) = (cut.scheme, &mut cut.substructured) {
         flat.set_method(Method::Bpp);
         let stats = flat.linear().executor().share().together(HELPED, || flat.solve(problem, solution));
         flat.set_method(settings.method);
         return stats;
     }
-    solver.set_method(Method::Bpp);
-    solver.solve(problem, solution)
+    with_solver(island, true, |solver, problem, solution| {
+        solver.set_method(Method::Bpp);
+        solver.solve(problem, solution)
+    })
 }
 
 pub(super) fn solve_once(island: &mut Island, settings: &Settings) -> SolveStats {
@@ -282,12 +301,15 @@ fn solve_roughly(island: &mut Island, settings: &Settings, rough: f64) -> SolveS
         solver.set_pivoting_failed(flat.pivoting_failed());
         return stats;
     }
-    solver.set_method(match settings.method {
+    let method = match settings.method {
         // What is too small to be cut is solved as the partitions would be.
         Method::SchurBpp | Method::SchurPgsSm | Method::Fbic if settings.coupling.as_published => Method::Bpp,
         method => method.of_whole(),
-    });
-    solver.solve_roughly(problem, solution, rough)
+    };
+    with_solver(island, false, |solver, problem, solution| {
+        solver.set_method(method);
+        solver.solve_roughly(problem, solution, rough)
+    })
 }
 
 fn add_counts(stats: &mut SolveStats, before: &SolveStats) {

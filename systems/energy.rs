@@ -39,7 +39,25 @@ pub fn gain_by_joints(island: &Island, bodies: &Bodies, rows: &Rows) -> f64 {
             }
         }
     }
+    let couplings = &rows.couplings;
+    for element in island.elements.iter().map(|&e| &couplings.elements[e as usize]) {
+        couplings.for_each_impulse(
+            element,
+            |slot| bodies.pushed_velocity(slot),
+            |slot, impulse| {
+                if bodies.is_dynamic(slot) {
+                    let ([v, w], [x, y]) = (bodies.free[slot as usize], bodies.velocity[slot as usize]);
+                    others += along(&impulse, v + x, w + y);
+                }
+            },
+        );
+    }
     gain(island, bodies) - others
+}
+
+/// A twist's six numbers times a velocity.
+pub(super) fn along(j: &[f64; 6], v: DVec3, w: DVec3) -> f64 {
+    DVec3::new(j[0], j[1], j[2]).dot(v) + DVec3::new(j[3], j[4], j[5]).dot(w)
 }
 
 fn twice(island: &Island, bodies: &Bodies, velocity: &[[DVec3; 2]]) -> f64 {

@@ -1,7 +1,8 @@
 //! Which bodies belong together (000 §4).
 
+use crate::graph::islands::Islands;
 use crate::schedule::Step;
-use crate::state::{NO_ISLAND, Work};
+use crate::state::{Bodies, NO_ISLAND, Work};
 
 /// Finds the connected groups of dynamic bodies and hands every block of rows to its group.
 ///
@@ -17,20 +18,28 @@ pub fn find_islands(step: &mut Step<'_>) {
 }
 
 fn tie_bodies(work: &mut Work) {
-    work.groups.reset(work.bodies.len());
-    for block in &work.rows.blocks {
-        let slots = &work.rows.body[block.body as usize..(block.body + block.bodies) as usize];
-        let mut first = None;
-        for &slot in slots.iter().filter(|&&s| work.bodies.is_dynamic(s)) {
-            match first {
-                None => first = Some(slot),
-                Some(other) => work.groups.tie(other, slot),
-            }
+    let Work { groups, rows, bodies, .. } = work;
+    groups.reset(bodies.len());
+    for block in &rows.blocks {
+        let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+        tie(groups, bodies, slots.iter().copied());
+    }
+    for element in &rows.couplings.elements {
+        tie(groups, bodies, rows.couplings.slots(element));
+    }
+}
+
+fn tie(groups: &mut Islands, bodies: &Bodies, slots: impl Iterator<Item = u32>) {
+    let mut first = None;
+    for slot in slots.filter(|&s| bodies.is_dynamic(s)) {
+        match first {
+            None => first = Some(slot),
+            Some(other) => groups.tie(other, slot),
         }
     }
 }
 
-/// Gives every group with rows a number, and its buffers of the last step if its smallest body had any.
+/// Gives every group with rows or couplings a number, and its buffers of the last step if its smallest body had any.
 fn number_islands(work: &mut Work) {
     work.island_of.clear();
     work.island_of.resize(work.bodies.len(), NO_ISLAND);
@@ -40,6 +49,10 @@ fn number_islands(work: &mut Work) {
             let root = work.groups.root(slot);
             work.island_of[root as usize] = 0;
         }
+    }
+    for &(slot, _) in work.rows.couplings.impulses.iter().filter(|(s, _)| work.bodies.is_dynamic(*s)) {
+        let root = work.groups.root(slot);
+        work.island_of[root as usize] = 0;
     }
     let Work { islands, old_islands, spare_islands, island_of, .. } = work;
     std::mem::swap(islands, old_islands);
@@ -79,5 +92,10 @@ fn distribute(work: &mut Work) {
         let island = &mut work.islands[work.island_of[slot as usize] as usize];
         island.blocks.push(b as u32);
         island.rows.extend(block.row..block.row + block.rows);
+    }
+    let couplings = &work.rows.couplings;
+    for (e, element) in (0..).zip(&couplings.elements) {
+        let Some(slot) = couplings.slots(element).find(|&s| work.bodies.is_dynamic(s)) else { continue };
+        work.islands[work.island_of[slot as usize] as usize].elements.push(e);
     }
 }

@@ -235,7 +235,7 @@ fn freeze(world: &mut World, bodies: &mut Bodies, entity: Entity, slot: usize, m
 
 impl Bodies {
     /// Marks a body as standing still outside the simulation.
-    fn hold(&mut self, slot: usize) {
+    pub(super) fn hold(&mut self, slot: usize) {
         let view = &mut self.view[slot];
         view.linear_velocity = DVec3::ZERO;
         view.angular_velocity = DVec3::ZERO;

@@ -12,7 +12,7 @@
 //! Contacts may only take energy too, but for their recovery from overlap, which is capped as ever. What it costs is the
 //! whipping of the light links, which the step could not resolve anyway, and some of the swing while it lasts.
 
-use super::assemble::{mass_block, times};
+use super::assemble::{add_elements, mass_block, times};
 use super::couple::solve_once;
 use super::energy;
 use super::newton::load_rows;
@@ -63,19 +63,20 @@ impl Before {
 pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bool]) {
     let (dt, settings) = (step.dt, step.settings);
     step.report.held += step.work.islands.iter().filter(|i| i.lost).count() as u32;
-    let Work { islands, bodies, rows, .. } = &mut *step.work;
+    let Work { islands, bodies, rows, local, .. } = &mut *step.work;
     for island in islands.iter().filter(|i| i.lost) {
         before.restore(island, rows);
         limit_speeds(island, rows, [MAX_CLOSING_SPEED, settings.tuning.max_recovery_speed]);
     }
     for closing in [true, false] {
-        let (b, r) = (&*bodies, &*rows);
+        let (b, r, local) = (&*bodies, &*rows, local.as_slice());
         for_each(islands.par_iter_mut(), |island| {
             if !island.lost {
                 return;
             }
             load_rows(island, b, r, |_| true);
             load_masses(island, b, lost_bodies, dt);
+            add_elements(island, b, r, local);
             load_bound(island, r, &before.lambda, dt);
             let earlier = island.stats.factorizations;
             island.stats = solve_once(island, settings);

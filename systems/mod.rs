@@ -30,6 +30,7 @@ pub mod collide;
 pub mod contacts;
 pub mod couple;
 pub mod drift;
+pub mod elements;
 pub mod energy;
 pub mod events;
 pub mod forces;
@@ -52,10 +53,12 @@ pub mod refine;
 pub mod repeated;
 pub mod resolve;
 pub mod rows;
+mod shelf;
 pub mod sleep;
 pub mod solve;
 pub mod stiffness;
 pub mod still;
+pub mod subsystems;
 pub mod work_done;
 
 use crate::constraint::*;
@@ -130,6 +133,7 @@ pub fn add_built_in_constraints(physics: &mut Physics) {
     physics.add_constraint::<Distance>();
     physics.add_constraint::<Rope>();
     physics.add_constraint::<SpringDamper>();
+    physics.add_constraint::<Spring>();
     physics.add_constraint::<Cable>();
     physics.add_constraint::<Gear>();
     physics.add_constraint::<Wheel>();

@@ -21,7 +21,7 @@
 //! are decided in every iteration, mostly by confirming the last one's (see [`super::resolve`]). Where no iteration closes
 //! the joints, a link whipped about in a pile of others, say, the island is held (see [`super::hold`]).
 
-use super::assemble::{mass_block, times};
+use super::assemble::{add_elements, mass_block, times};
 use super::drift::fly;
 use super::energy;
 use super::hold::{Before, hold_lost_islands};
@@ -361,13 +361,14 @@ fn speed(jacobian: &[[f64; 6]], slots: &[u32], bodies: &Bodies) -> f64 {
 /// One solve of every surprised island with what was found at A and B.
 fn iterate(step: &mut Step<'_>, memory: &Memory) {
     let (dt, settings) = (step.dt, step.settings);
-    let Work { islands, bodies, rows, .. } = &mut *step.work;
-    let (b, r) = (&*bodies, &*rows);
+    let Work { islands, bodies, rows, local, .. } = &mut *step.work;
+    let (b, r, local) = (&*bodies, &*rows, local.as_slice());
     for_each(islands.par_iter_mut(), |island| {
         if !island.surprised {
             return;
         }
         load_masses(island, b, &memory.stiffness, dt);
+        add_elements(island, b, r, local);
         load_rows(island, b, r, |i| !is_sprung(r.closing[i]));
         load_torques(island, b, dt);
         resolve_island(island, settings);

@@ -87,7 +87,9 @@ fn choose(
         _ => 2,
     };
     island.cut.linear = false;
-    if how == Scheme::Monolithic || island.bodies.len() < fewest {
+    // The paper's loop knows nothing but rows between partitions.
+    let coupled = !island.elements.is_empty();
+    if how == Scheme::Monolithic || island.bodies.len() < fewest || coupled && how == Scheme::CouplingLoop {
         island.cut.scheme = Scheme::Monolithic;
         island.cut.made_for.clear();
         return;
@@ -103,7 +105,7 @@ fn choose(
             return;
         }
     }
-    let Island { bodies: own, blocks, cut, .. } = island;
+    let Island { bodies: own, blocks, elements, cut, .. } = island;
     let mut made_for = std::mem::take(&mut cut.asked_for);
     made_for.clear();
     made_for.push(own.len() as u32);
@@ -122,9 +124,23 @@ fn choose(
         made_for.extend(own.iter().map(|&s| wish(pins[s as usize])));
     }
     made_for.extend(marks(settings));
+    let coupled = elements.iter().flat_map(|&e| {
+        let moving = rows.couplings.slots(&rows.couplings.elements[e as usize]);
+        let mut moving = moving.filter(|&s| bodies.is_dynamic(s)).map(|s| local[s as usize]);
+        let first = moving.next();
+        moving.filter_map(move |other| Some((first?, other)))
+    });
+    made_for.extend(coupled.clone().flat_map(|(a, b)| [a, b]));
     if made_for != cut.made_for {
         std::mem::swap(&mut cut.made_for, &mut made_for);
-        build_graph(&mut cut.graph, own.len(), blocks.iter().filter(ties), bodies, rows, local);
+        build_graph(
+            &mut cut.graph,
+            own.len(),
+            (blocks.iter().filter(ties), coupled.clone()),
+            bodies,
+            rows,
+            local,
+        );
         let own_hints: Vec<Option<u32>> = own.iter().map(|&s| hints[s as usize]).collect();
         // From what it is made for and nothing else: a restored world must cut as this one does.
         cut.grouping = group(&cut.graph, tying, settings, how, &own_hints);
@@ -132,6 +148,7 @@ fn choose(
             let own_pins: Vec<Option<u32>> = own.iter().map(|&s| pins[s as usize]).collect();
             cut.grouping = pins::pin(&cut.grouping, &own_pins);
         }
+        cut.grouping = cut.grouping.joined(coupled);
     }
     cut.asked_for = made_for;
     cut.scheme = if cut.grouping.count > 1 { how } else { Scheme::Monolithic };
@@ -174,7 +191,7 @@ fn marks(settings: &Settings) -> [u32; 3] {
 fn build_graph<'a>(
     graph: &mut BodyGraph,
     n: usize,
-    blocks: impl Iterator<Item = &'a u32>,
+    (blocks, coupled): (impl Iterator<Item = &'a u32>, impl Iterator<Item = (u32, u32)>),
     bodies: &Bodies,
     rows: &Rows,
     local: &[u32],
@@ -192,6 +209,7 @@ fn build_graph<'a>(
             tied[..k].iter().for_each(|&b| graph.tie(a, b, block.rows));
         }
     }
+    coupled.for_each(|(a, b)| graph.tie(a, b, 6));
     graph.finish();
 }
 

@@ -91,6 +91,7 @@ fn load(island: &mut Island, bodies: &Bodies, rows: &Rows, openings: &Openings, 
     // With the geometric stiffness of the step: links of a taut cable would be pushed aside rather than along it.
     problem.width.extend_from_slice(&island.problem.width);
     problem.mass.extend_from_slice(&island.problem.mass);
+    problem.couplings.extend_from_slice(&island.problem.couplings);
     problem.momentum.resize(island.bodies.len(), [0.0; 6]);
     for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
         let bending = (block.row..block.row + block.rows).filter(|&i| rows.position_level[i as usize]);

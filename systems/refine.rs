@@ -108,7 +108,12 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
 fn energy(island: &Island) -> f64 {
     let velocities = island.solution.v.chunks_exact(6);
     let twice: f64 = island.problem.mass.iter().zip(velocities).map(|(m, v)| quadratic(m, v)).sum();
-    0.5 * twice
+    if island.problem.couplings.is_empty() {
+        return 0.5 * twice;
+    }
+    let (v, mut taken) = (&island.solution.v, vec![0.0; island.solution.v.len()]);
+    island.problem.subtract_coupled(v, &mut taken);
+    0.5 * (twice - v.iter().zip(&taken).map(|(v, r)| v * r).sum::<f64>())
 }
 
 fn quadratic(m: &[f64; 36], v: &[f64]) -> f64 {

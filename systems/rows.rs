@@ -1,8 +1,9 @@
 //! Constraints write their rows (000 eqs. 3, 7).
 
 use super::census::take_census;
+use super::elements::{Definite, Element};
 use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulse, RowImpulses};
-use crate::constraint::row::{STIFFNESS_KEYS, Softness, Stiffness};
+use crate::constraint::row::{Coupled, STIFFNESS_KEYS, Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
 use crate::schedule::Step;
@@ -22,7 +23,7 @@ pub fn clear_rows(step: &mut Step<'_>) {
 pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_>) + Send + Sync {
     let mut scratch = Scratch::<N>::default();
     move |step| {
-        number_new::<T, N>(step.world, &mut step.work.next_constraint);
+        number_new::<T>(step.world, &mut step.work.next_constraint);
         scratch.list::<T>(step.world);
         let mut query = step.world.query::<(&mut T, &RowImpulses, Option<&JointCollision>)>();
         let mut constraints = query.view();
@@ -31,6 +32,8 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
             let Some((constraint, last, collision)) = constraints.get_mut(entity) else { continue };
             scratch.rows.clear();
             scratch.stiffness.clear();
+            scratch.coupled.rows.clear();
+            scratch.coupled.blocks.clear();
             let slots = match find_bodies(&step.work.bodies, entity, constraint.bodies()) {
                 Ok(slots) => slots,
                 Err(trouble) => {
@@ -45,7 +48,8 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
             }
             constraint.advance(bodies, last, step.dt);
             let mut writer = RowWriter::new(step.dt, last, &mut scratch.rows, &mut scratch.stiffness)
-                .with_stiffness_share(step.settings.tuning.geometric_stiffness);
+                .with_stiffness_share(step.settings.tuning.geometric_stiffness)
+                .with_coupled(&mut scratch.coupled);
             constraint.write_rows(bodies, &mut writer);
             if !collision.map_or_else(|| constraint.collide(), |c| c.0) {
                 forbid_contact(&mut step.work.jointed_pairs, &slots);
@@ -62,6 +66,17 @@ pub fn write_rows<T: Constraint<N>, const N: usize>() -> impl FnMut(&mut Step<'_
                 step.report.joints += 1;
             } else {
                 step.report.trouble(Trouble::BadRow { entity });
+                continue;
+            }
+            let coupled = &scratch.coupled;
+            if coupled.rows.is_empty() && coupled.blocks.is_empty() {
+                continue;
+            }
+            let element = Element { entity, slots: &slots, coupled };
+            let how = (step.settings, step.dt);
+            let stored = element.store(&mut step.work.rows, &step.work.bodies, how, &mut scratch.definite);
+            if let Err(trouble) = stored {
+                step.report.trouble(trouble);
             }
         }
     }
@@ -145,6 +160,8 @@ struct Scratch<const N: usize> {
     order: Vec<(u64, Entity)>,
     rows: Vec<Row<N>>,
     stiffness: Vec<(usize, Stiffness)>,
+    coupled: Coupled<N>,
+    definite: Definite,
     ends: Vec<Row<N>>,
     unused: Vec<(usize, Stiffness)>,
     jacobian: Vec<[f64; 6]>,
@@ -153,32 +170,31 @@ struct Scratch<const N: usize> {
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
-        Scratch {
-            order: Vec::new(),
-            rows: Vec::new(),
-            stiffness: Vec::new(),
-            ends: Vec::new(),
-            unused: Vec::new(),
-            jacobian: Vec::new(),
-            shown: RowImpulses::default(),
-        }
+        let (order, rows, stiffness, coupled) = Default::default();
+        let (ends, unused, jacobian, shown) = Default::default();
+        let definite = Definite::default();
+        Scratch { order, rows, stiffness, coupled, definite, ends, unused, jacobian, shown }
     }
 }
 
 impl<const N: usize> Scratch<N> {
-    /// All constraints of a type in creation order.
     fn list<T: Send + Sync + 'static>(&mut self, world: &World) {
-        self.order.clear();
-        let mut query = world.query::<(Entity, &ConstraintIndex)>().with::<&T>().without::<&Broken>();
-        self.order.extend(query.iter().map(|(entity, index)| (index.0, entity)));
-        if !self.order.is_sorted() {
-            self.order.sort_unstable();
-        }
+        list::<T>(world, &mut self.order);
+    }
+}
+
+/// All constraints or subsystems of a type in creation order.
+pub(super) fn list<T: Send + Sync + 'static>(world: &World, order: &mut Vec<(u64, Entity)>) {
+    order.clear();
+    let mut query = world.query::<(Entity, &ConstraintIndex)>().with::<&T>().without::<&Broken>();
+    order.extend(query.iter().map(|(entity, index)| (index.0, entity)));
+    if !order.is_sorted() {
+        order.sort_unstable();
     }
 }
 
 /// Gives constraints that are new their number and a place for their impulses.
-fn number_new<T: Constraint<N>, const N: usize>(world: &mut World, next: &mut u64) {
+pub(super) fn number_new<T: Send + Sync + 'static>(world: &mut World, next: &mut u64) {
     let new = world.query_mut::<Entity>().with::<&T>().without::<&ConstraintIndex>();
     let mut new: Vec<Entity> = new.into_iter().collect();
     new.sort_unstable_by_key(|e| (e.id(), e.to_bits()));
@@ -282,12 +298,12 @@ impl<const N: usize> Written<'_, N> {
 }
 
 /// The slots of a constraint without repetitions, each with its first place: a block may carry two sheaves of one rope.
-fn distinct<const N: usize>(slots: &[u32; N]) -> impl Iterator<Item = (usize, u32)> + '_ {
+pub(super) fn distinct<const N: usize>(slots: &[u32; N]) -> impl Iterator<Item = (usize, u32)> + '_ {
     slots.iter().copied().enumerate().filter(|&(k, slot)| !slots[..k].contains(&slot))
 }
 
 /// A row's Jacobian by distinct body. Nothing turns a point mass.
-fn merged<'a, const N: usize>(
+pub(super) fn merged<'a, const N: usize>(
     row: &'a Row<N>,
     slots: &'a [u32; N],
     bodies: &'a Bodies,
@@ -344,9 +360,9 @@ fn is_measured<const N: usize>(row: &Row<N>) -> bool {
 }
 
 /// Larger numbers would overflow where a few of them are multiplied; scenes have the same bound.
-const LARGEST: f64 = 1e30;
+pub(super) const LARGEST: f64 = 1e30;
 
-fn is_sound<const N: usize>(row: &Row<N>) -> bool {
+pub(super) fn is_sound<const N: usize>(row: &Row<N>) -> bool {
     let within = |x: f64| x.abs() <= LARGEST;
     let small = |v: glam::DVec3| within(v.x) && within(v.y) && within(v.z);
     let soft = match row.softness {
@@ -400,9 +416,9 @@ impl Ease {
 const RIGID: f64 = 1e-7;
 
 /// C and d of 000 eq. (3).
-struct Discrete {
-    compliance: f64,
-    d: f64,
+pub(super) struct Discrete {
+    pub compliance: f64,
+    pub d: f64,
     /// Greatest velocity of a correction.
     most: f64,
 }
@@ -413,7 +429,7 @@ struct Discrete {
 /// this step and no more, so all of φ counts there.
 ///
 /// `tied` is the inertia that the row ties, as A_ii.
-fn discretise<const N: usize>(row: &Row<N>, settings: &Settings, tied: f64, dt: f64) -> Discrete {
+pub(super) fn discretise<const N: usize>(row: &Row<N>, settings: &Settings, tied: f64, dt: f64) -> Discrete {
     let phi = row.violation;
     let slack = (row.bounds.lower == 0.0 && phi > 0.0) || (row.bounds.upper == 0.0 && phi < 0.0);
     let corrected = |share: f64, most: f64| {

@@ -135,6 +135,11 @@ fn remember_ties(work: &mut Work) {
             joint_ties.push((bodies.entity[pair[0] as usize], bodies.entity[pair[1] as usize]));
         }
     }
+    for element in &rows.couplings.elements {
+        let slots = rows.couplings.slots(element);
+        let pairs = slots.clone().zip(slots.skip(1));
+        joint_ties.extend(pairs.map(|(a, b)| (bodies.entity[a as usize], bodies.entity[b as usize])));
+    }
 }
 
 /// Counts how long bodies have been at rest, and puts islands to sleep.
@@ -148,6 +153,10 @@ pub fn fall_asleep(step: &mut Step<'_>) {
         if bodies.is_dynamic(slot as u32) && !bodies.is_sleepy(slot, settings.sleep_time) {
             sleepy[group(&work.island_of, slot)] = false;
         }
+    }
+    // What moves inside a subsystem is not seen at its ports.
+    for &port in &work.rows.couplings.ports {
+        sleepy[group(&work.island_of, port as usize)] = false;
     }
     for slot in 0..bodies.len() {
         let island = work.island_of.get(slot).copied().unwrap_or(NO_ISLAND);

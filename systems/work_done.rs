@@ -10,6 +10,7 @@
 //! kinematic one that moves, and of forces other than gravity. Rigid joints do none, and contacts, friction and damping
 //! take energy: what rises beyond the work told is an error of the step.
 
+use super::energy::along;
 use super::measure::energies;
 use crate::components::BodyKind;
 use crate::schedule::Step;
@@ -35,6 +36,25 @@ pub fn count_work(step: &mut Step<'_>) {
     let (bodies, rows) = (&step.work.bodies, &step.work.rows);
     let blocks: f64 = rows.blocks.iter().map(|block| of_block(block, rows, bodies)).sum();
     step.report.work_done += blocks + step.dt * of_forces(bodies, step.settings.gravity);
+    step.report.work_done += of_couplings(rows, bodies);
+}
+
+/// Work (J) of couplings: what they give they have taken before, but energies of springs and subsystems are not measured.
+fn of_couplings(rows: &Rows, bodies: &Bodies) -> f64 {
+    let mut work = 0.0;
+    for element in &rows.couplings.elements {
+        rows.couplings.for_each_impulse(
+            element,
+            |slot| bodies.pushed_velocity(slot),
+            |slot, impulse| {
+                if bodies.is_dynamic(slot) {
+                    let [v, w] = mean(bodies, slot);
+                    work += along(&impulse, v, w);
+                }
+            },
+        );
+    }
+    work
 }
 
 /// Power (W) of forces other than gravity.

@@ -51,7 +51,7 @@ macro_rules! scenes {
 scenes!(
     KEPT, keeps_its_promises: bin, bowling, boxes, bridge, cable_spinner, chain_drop, chain_load, chain_wrap, crane, dominoes,
     double_pendulum, dzhanibekov, hello, incline, log_tower, mixed_shapes, net_load, net_truck, newton_cradle, pendulum, ragdoll,
-    rock_pile, rope_bridge, slider_crank, stack, tandem_cranes, tower_boxes, tower_capsules, trucks, vehicle, wall,
+    rock_pile, rope_bridge, sheet, slider_crank, stack, tandem_cranes, tower_boxes, tower_capsules, trucks, vehicle, wall,
 );
 
 #[test]

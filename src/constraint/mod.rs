@@ -27,6 +27,7 @@ pub use joints::point_on_line::PointOnLine;
 pub use joints::prismatic::Prismatic;
 pub use joints::pulley::{PulleyRope, RopePoint, Winch};
 pub use joints::revolute::Revolute;
+pub use joints::spring::Spring;
 pub use joints::universal::Universal;
 pub use joints::wheel::Wheel;
 pub use row::{Bounds, Row, RowWriter, Softness, Stiffness, Twist};

@@ -172,6 +172,23 @@ pub struct RowWriter<'a, const N: usize = 2> {
     rows: &'a mut Vec<Row<N>>,
     stiffness: &'a mut Vec<(usize, Stiffness)>,
     share: f64,
+    coupled: Option<&'a mut Coupled<N>>,
+}
+
+/// What a constraint ties beside rows.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Coupled<const N: usize> {
+    /// Springs, as rows.
+    pub rows: Vec<Row<N>>,
+    /// Blocks on all bodies, 6N × 6N each, row by row, and behind each its 6N impulses.
+    pub blocks: Vec<f64>,
+}
+
+impl<const N: usize> Default for Coupled<N> {
+    fn default() -> Self {
+        Coupled { rows: Vec::new(), blocks: Vec::new() }
+    }
 }
 
 /// Geometric stiffness of one body due to a constraint, at its centre of mass: dF = −K dq.
@@ -201,13 +218,20 @@ impl<'a, const N: usize> RowWriter<'a, N> {
         rows: &'a mut Vec<Row<N>>,
         stiffness: &'a mut Vec<(usize, Stiffness)>,
     ) -> RowWriter<'a, N> {
-        RowWriter { dt, last, rows, stiffness, share: 0.0 }
+        RowWriter { dt, last, rows, stiffness, share: 0.0, coupled: None }
     }
 
     /// The same writer for an engine that takes `share`·h²·K of the geometric stiffness into the mass blocks; zero,
     /// as in [`RowWriter::new`], stands for none.
     pub fn with_stiffness_share(mut self, share: f64) -> RowWriter<'a, N> {
         self.share = share;
+        self
+    }
+
+    /// The same writer with a place for what [`RowWriter::couple`] and [`RowWriter::couple_block`] are given; without it that is dropped.
+    #[doc(hidden)]
+    pub fn with_coupled(mut self, coupled: &'a mut Coupled<N>) -> RowWriter<'a, N> {
+        self.coupled = Some(coupled);
         self
     }
 
@@ -244,6 +268,28 @@ impl<'a, const N: usize> RowWriter<'a, N> {
             row.key = self.rows.len() as u32;
         }
         self.rows.push(row);
+    }
+
+    /// Writes a soft row without bounds as part of A in place of a row: A gets Jᵀ C⁻¹ J and p gets −Jᵀ C⁻¹ d. The motion is that of
+    /// [`RowWriter::push`]; there is no impulse to be found, to be read or to be bounded. Bounds, key and kind do not count.
+    pub fn couple(&mut self, row: Row<N>) {
+        if let Some(coupled) = &mut self.coupled {
+            coupled.rows.push(row);
+        }
+    }
+
+    /// Adds a block to A and impulses to p: what an element's damping and stiffness, h D + β h² K, are between all of its bodies, and
+    /// h times the force of it. `matrix` has 6N × 6N numbers, row by row, six a body (linear first), symmetric and positive
+    /// semidefinite; `impulse` has 6N. Of a point mass the last three do not count.
+    ///
+    /// # Panics
+    /// If the numbers are not as many.
+    pub fn couple_block(&mut self, matrix: &[f64], impulse: &[f64]) {
+        assert!(matrix.len() == 36 * N * N && impulse.len() == 6 * N, "6N × 6N numbers and 6N");
+        if let Some(coupled) = &mut self.coupled {
+            coupled.blocks.extend_from_slice(matrix);
+            coupled.blocks.extend_from_slice(impulse);
+        }
     }
 
     /// Adds geometric stiffness to body `body` (its place in `bodies()`).

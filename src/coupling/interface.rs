@@ -69,9 +69,6 @@ impl InterfaceProblem {
 }
 
 impl PivotSystem for InterfaceProblem {
-    fn rows(&self) -> usize {
-        self.z.len()
-    }
     fn b(&self) -> &[f64] {
         &self.z
     }

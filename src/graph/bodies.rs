@@ -138,19 +138,6 @@ impl Grouping {
             .collect();
         Grouping { of, count }
     }
-
-    /// Rows of ties between different partitions.
-    pub fn cut_rows(&self, graph: &BodyGraph) -> u64 {
-        let mut rows = 0;
-        for body in 0..graph.len() as u32 {
-            for (other, weight) in graph.ties(body) {
-                if other > body && self.of[other as usize] != self.of[body as usize] {
-                    rows += u64::from(weight);
-                }
-            }
-        }
-        rows
-    }
 }
 
 #[cfg(test)]

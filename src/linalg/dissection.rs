@@ -31,7 +31,11 @@ pub fn order(graph: &BlockGraph, kind: OrderingKind, work: &mut MinDegree) -> Ve
 fn least_arithmetic(graph: &BlockGraph, work: &mut MinDegree) -> Vec<u32> {
     let mut order = Vec::with_capacity(graph.nodes());
     let flops = work.order(graph, |_| false, &mut order);
-    if flops < WORTH_A_SEARCH {
+    // A search walks nodes, whose arithmetic goes with the cube of their width: what is a large net of bodies is one of points, too.
+    let widths = (0..graph.nodes()).filter(|&n| graph.kind[n] == NodeKind::Body).map(|n| graph.size[n]);
+    let (count, sum) = widths.fold((0u32, 0u32), |(count, sum), width| (count + 1, sum + width));
+    let width = f64::from(sum.max(1)) / f64::from(6 * count.max(1));
+    if (flops as f64) < WORTH_A_SEARCH as f64 * width * width * width {
         return order;
     }
     let other = dissected(graph, LEAF, work);

@@ -25,11 +25,6 @@ const VIEWER: [&str; 9] = [
 const OPEN: &str = "<script type=\"application/x-turnbuckle-recording\">";
 const CLOSE: &str = "</script>";
 
-/// A page that replays one run.
-pub fn replay_page(recording: &Recording) -> String {
-    comparison_page(std::slice::from_ref(recording))
-}
-
 /// A page that replays several runs side by side, in step, with their curves overlaid.
 pub fn comparison_page(recordings: &[Recording]) -> String {
     comparison_page_with(recordings, "")
@@ -130,7 +125,7 @@ mod tests {
     fn a_page_holds_its_recording_and_nothing_from_outside() {
         let mut recording = sample::tumbling(12, 5);
         recording.info.scene = "</title><b>".into();
-        let page = replay_page(&recording);
+        let page = comparison_page(std::slice::from_ref(&recording));
         for placeholder in ["title", "style", "three", "viewer", "report", "recordings"] {
             assert!(!page.contains(&format!("{{{{{placeholder}}}}}")), "{placeholder} was left");
         }

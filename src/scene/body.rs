@@ -42,6 +42,8 @@ pub struct BodySpec {
     pub partition: Option<String>,
     /// See `partition`.
     pub pinned: bool,
+    /// Is it a point mass: without rotation?
+    pub point: bool,
     /// Colour.
     pub color: Option<Appearance>,
     /// Place in a cable, for pictures.
@@ -155,6 +157,7 @@ fn read(f: &mut Fields<'_, '_>, shapes: &mut ShapeCache, limits: &Limits, shaped
         damping,
         partition: f.text("partition")?,
         pinned: f.flag("pinned")?.unwrap_or(false),
+        point: f.flag("point")?.unwrap_or(false),
         color: f.get("color").map(read_color).transpose()?,
         cable: None,
         place: f.at,
@@ -388,7 +391,7 @@ fn rock(radius: f64, corners: usize, squash: DVec3, random: &mut Random) -> Vec<
             let (r, angle) = ((1.0 - z * z).sqrt(), golden * i as f64);
             let even = DVec3::new(r * math::cos(angle), r * math::sin(angle), z);
             let jittered = (even + 0.35 * random.direction()).normalize_or(even);
-            jittered * squash * (radius * random.between(0.8, 1.0))
+            jittered * squash * (radius * random.range(0.8, 1.0))
         })
         .collect()
 }

@@ -2,10 +2,11 @@
 
 use super::body::{self, BodySpec};
 use super::error::{Fault, Read};
-use super::expand::{Builder, Scope};
+use super::expand::Builder;
 use super::joint::{JointSpec, read_cable};
 use super::plan::{CablePlan, JointKind};
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::{Node, Value};
 use crate::components::{CableLink, Collider};
 use crate::geometry::{MassProperties, Shape};

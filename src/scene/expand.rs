@@ -12,43 +12,15 @@ use super::joint::{self, JointSpec};
 use super::limits::Limits;
 use super::plan::{BodyPlan, ScenePlan};
 use super::read::{self, Fields};
+use super::scope::{Scope, declared_parts, safe_path};
 use super::script::{self, ScriptSpec};
 use super::text::{Node, Value, parse, shorten};
 use super::{LoadOptions, odd, settings};
 use crate::components::BodyKind;
 use glam::{DQuat, DVec3};
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-/// Where items stand: the part they are in, its place, its names.
-#[derive(Clone)]
-pub(super) struct Scope {
-    /// Put in front of names: `"crane_a/"`, empty at the top.
-    pub prefix: Rc<str>,
-    /// Origin of the part in the world.
-    pub position: DVec3,
-    /// Orientation of the part in the world.
-    pub rotation: DQuat,
-    /// Partition of bodies that name none.
-    pub partition: Option<u32>,
-    /// Folder that prefab files are looked for in.
-    folder: Rc<Path>,
-    /// Parts declared in the same file.
-    parts: Rc<Vec<(String, Node)>>,
-}
-
-impl Scope {
-    /// A point of the part in the world.
-    pub fn point(&self, p: DVec3) -> DVec3 {
-        self.position + self.rotation * p
-    }
-
-    /// The same names, elsewhere.
-    pub fn moved(&self, at: DVec3, rotate: DQuat) -> Scope {
-        Scope { position: self.point(at), rotation: (self.rotation * rotate).normalize(), ..self.clone() }
-    }
-}
 
 /// Something that waits for all bodies, with the names it can see and the parts it stands in.
 pub(super) struct Pending<T> {
@@ -81,8 +53,8 @@ pub(super) struct Builder<'a> {
 
 /// The items a scene can have besides joints.
 const ITEMS: &[&str] = &[
-    "Body", "Chain", "Cable", "Stack", "Grid", "Scatter", "Repeat", "Group", "Prefab", "After", "Move",
-    "Drive",
+    "Body", "Chain", "Cable", "Sheet", "Stack", "Grid", "Scatter", "Repeat", "Group", "Prefab", "After",
+    "Move", "Drive",
 ];
 
 /// Reads a scene file and everything it uses.
@@ -300,6 +272,7 @@ impl Builder<'_> {
                 self.add_body(spec, scope).map(drop)
             }
             "Chain" | "Cable" => self.chain(node, scope, name == "Cable"),
+            "Sheet" => self.sheet(node, scope),
             "Stack" => self.stack(node, scope),
             "Grid" => self.grid(node, scope),
             "Scatter" => self.scatter(node, scope),
@@ -417,6 +390,7 @@ impl Builder<'_> {
             damping: spec.damping,
             partition,
             pinned: spec.pinned,
+            point: spec.point,
             color: spec.color,
             cable: spec.cable,
             at: spec.place,
@@ -599,27 +573,4 @@ impl Builder<'_> {
             fault
         })
     }
-}
-
-/// `parts: { "wheel": Part(..) }`.
-fn declared_parts(node: Option<&Node>) -> Read<Vec<(String, Node)>> {
-    let Some(node) = node else { return Ok(Vec::new()) };
-    match &node.value {
-        Value::Struct(_, fields) => Ok(fields.iter().map(|f| (f.name.clone(), f.node.clone())).collect()),
-        _ => Err(Fault::new(
-            node.at,
-            format!("expected parts `{{\"name\": Part(..)}}`, found {}", node.kind()),
-        )),
-    }
-}
-
-/// Prefab files lie beside the scene or below it: a scene from a stranger opens nothing else.
-fn safe_path(folder: &Path, file: &str, at: Span) -> Read<PathBuf> {
-    let relative = Path::new(file);
-    let inside = relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    if !inside || file.is_empty() {
-        let message = format!("the prefab file `{}` must be a relative path without `..`", shorten(file));
-        return Err(Fault::new(at, message));
-    }
-    Ok(folder.join(relative))
 }

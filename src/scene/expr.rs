@@ -222,7 +222,7 @@ fn call(name: &str, [x, y, z]: [f64; 3], variables: &Variables) -> f64 {
         "max" => x.max(y),
         "clamp" => x.max(y).min(z),
         "rad" => x.to_radians(),
-        "random" => variables.random().between(x, y),
+        "random" => variables.random().range(x, y),
         _ => f64::NAN,
     }
 }

@@ -2,9 +2,10 @@
 
 use super::body::BodySpec;
 use super::error::{Fault, Read, Span};
-use super::expand::{Builder, Scope};
+use super::expand::Builder;
 use super::random::Random;
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::Node;
 use crate::components::Collider;
 use crate::geometry::Shape;
@@ -67,7 +68,7 @@ impl Builder<'_> {
                     }
                     self.variables.set("u", random.unit());
                     let mut spec = self.read_body(body, "the body of the grid")?;
-                    let shake = DVec3::from_array(std::array::from_fn(|_| random.between(-jitter, jitter)));
+                    let shake = DVec3::from_array(std::array::from_fn(|_| random.range(-jitter, jitter)));
                     spec.at += at + spacing * place + shake;
                     self.add_body(spec, scope)?;
                     number += 1;
@@ -130,7 +131,7 @@ impl Builder<'_> {
             let mut free = None;
             for _ in 0..500 {
                 self.spend(node.at)?;
-                let place = DVec3::from_array(std::array::from_fn(|k| random.between(min[k], max[k])));
+                let place = DVec3::from_array(std::array::from_fn(|k| random.range(min[k], max[k])));
                 if apart == 0.0 || taken.is_free(place, apart) {
                     free = Some(place);
                     break;

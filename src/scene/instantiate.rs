@@ -108,6 +108,9 @@ fn spawn_body(world: &mut World, plan: &BodyPlan) -> Entity {
     if !plan.colliders.is_empty() {
         builder.add(Colliders(plan.colliders.clone()));
     }
+    if plan.point {
+        builder.add(PointMass);
+    }
     if plan.gravity_scale != 1.0 {
         builder.add(GravityScale(plan.gravity_scale));
     }

@@ -227,6 +227,7 @@ fn read_kind(name: &str, f: &mut Fields<'_, '_>, spec: &mut JointSpec) -> Read<O
             length: f.not_negative("length")?.unwrap_or(f64::NAN),
             stiffness: f.need_positive("stiffness")?,
             damping: f.not_negative("damping")?.unwrap_or(0.0),
+            coupled: f.flag("coupled")?.unwrap_or(false),
         },
         "CableJoint" => JointKind::Cable(read_cable(f)?),
         "Gear" | "Rack" => {

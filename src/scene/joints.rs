@@ -41,7 +41,11 @@ pub(super) fn spawn_joint(
             world.spawn((Distance::between(a, plan.a.point, b, plan.b.point, *length),))
         }
         JointKind::Rope(length) => world.spawn((Rope::between(a, plan.a.point, b, plan.b.point, *length),)),
-        JointKind::Spring { length, stiffness, damping } => {
+        JointKind::Spring { length, stiffness, damping, coupled: true } => {
+            let spring = Spring::between(a, b, *length, *stiffness).damped(*damping);
+            world.spawn((Spring { anchor_a: plan.a.point, anchor_b: plan.b.point, ..spring },))
+        }
+        JointKind::Spring { length, stiffness, damping, .. } => {
             let spring = SpringDamper::between(a, plan.a.point, b, plan.b.point, *length, *stiffness);
             world.spawn((spring.damped(*damping),))
         }

@@ -37,8 +37,10 @@ mod play;
 mod random;
 mod read;
 mod resolve;
+mod scope;
 mod script;
 mod settings;
+mod sheet;
 #[doc(hidden)]
 pub mod summary;
 mod text;

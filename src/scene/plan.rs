@@ -102,6 +102,8 @@ pub struct BodyPlan {
     pub partition: Option<u32>,
     /// See `partition`.
     pub pinned: bool,
+    /// Is it a point mass: without rotation?
+    pub point: bool,
     /// Colour in pictures.
     pub color: Option<Appearance>,
     /// Its place in a cable, for pictures.
@@ -179,6 +181,8 @@ pub enum JointKind {
     Rope(f64),
     /// Spring with damper between two points.
     Spring {
+        /// Is it part of the matter, a block of A, in place of a row?
+        coupled: bool,
         /// Length at rest (m).
         length: f64,
         /// N/m.

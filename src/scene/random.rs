@@ -1,34 +1,30 @@
 //! Seeded random numbers for generators: the same scene on every machine.
 
 use crate::math;
+use crate::solver::random;
+use std::ops::{Deref, DerefMut};
 
-/// SplitMix64 (Steele, Lea & Flood 2014): tiny, and its sequence is part of the scene format.
+/// The sequence is part of the scene format.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(random::Random);
+
+impl Deref for Random {
+    type Target = random::Random;
+    fn deref(&self) -> &random::Random {
+        &self.0
+    }
+}
+
+impl DerefMut for Random {
+    fn deref_mut(&mut self) -> &mut random::Random {
+        &mut self.0
+    }
+}
 
 impl Random {
     /// A sequence of its own for every seed.
     pub fn new(seed: u64) -> Random {
-        Random(seed ^ 0x5851_f42d_4c95_7f2d)
-    }
-
-    /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number in [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A number in [low, high).
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.unit()
+        Random(random::Random::new(seed ^ 0x5851_f42d_4c95_7f2d))
     }
 
     /// A rotation, all of them equally likely (Shoemake 1992).

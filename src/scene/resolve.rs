@@ -169,8 +169,8 @@ impl Resolver {
         Ok(match spec.kind.clone() {
             JointKind::Distance(l) => JointKind::Distance(length(l)?),
             JointKind::Rope(l) => JointKind::Rope(length(l)?),
-            JointKind::Spring { length: l, stiffness, damping } => {
-                JointKind::Spring { length: or_apart(l), stiffness, damping }
+            JointKind::Spring { length: l, stiffness, damping, coupled } => {
+                JointKind::Spring { length: or_apart(l), stiffness, damping, coupled }
             }
             JointKind::Cable(mut c) => {
                 if c.length.is_nan() {

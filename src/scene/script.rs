@@ -1,10 +1,10 @@
 //! Reading what happens by itself: events, motions of kinematic bodies, motors over time.
 
 use super::error::{Fault, Read, Span, suggestion};
-use super::expand::Scope;
 use super::expr::{Expr, Variables};
 use super::plan::{Key, Motion};
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::text::{Node, Value, shorten};
 use glam::{DQuat, DVec3};
 

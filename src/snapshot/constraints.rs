@@ -1,8 +1,9 @@
 //! What constraints keep for themselves, in a snapshot: rope on a drum, the length of a winch's rope, that one is broken.
 
 use super::{Reader, SnapshotError, Writer};
-use crate::components::{Broken, ConstraintIndex, JointForce, RowImpulse, RowImpulses};
+use crate::components::{Broken, ConstraintIndex, JointForce, Quarantined, RowImpulse, RowImpulses};
 use crate::constraint::Constraint;
+use crate::subsystem::Subsystem;
 use hecs::{Entity, World};
 use std::collections::BTreeMap;
 
@@ -24,8 +25,26 @@ impl StateCodec {
         StateCodec {
             name: std::any::type_name::<T>(),
             list: list::<T>,
-            save: save::<T, N>,
-            load: load::<T, N>,
+            save: |world, out| save::<T>(world, out, T::save),
+            load: |world, entity, state| load::<T>(world, entity, |constraint| constraint.load(state)),
+        }
+    }
+
+    /// That of a type of subsystems.
+    pub fn of_subsystem<T: Subsystem>() -> StateCodec {
+        StateCodec {
+            name: std::any::type_name::<T>(),
+            list: list::<T>,
+            save: save_subsystems::<T>,
+            load: |world, entity, state| {
+                let [out, state @ ..] = state else { return };
+                load::<T>(world, entity, |subsystem| subsystem.load(state));
+                // What is gone needs no mark.
+                let _ = match *out {
+                    0.0 => world.remove_one::<Quarantined>(entity).is_ok(),
+                    _ => world.insert_one(entity, Quarantined).is_ok(),
+                };
+            },
         }
     }
 }
@@ -111,19 +130,31 @@ fn list<T: Send + Sync + 'static>(world: &World, out: &mut Vec<Entity>) {
     out.extend(world.query::<Entity>().with::<&T>().without::<&ConstraintIndex>().iter());
 }
 
-fn save<T: Constraint<N>, const N: usize>(world: &World, out: &mut States) {
+fn save<T: Send + Sync + 'static>(world: &World, out: &mut States, save: impl Fn(&T, &mut Vec<f64>)) {
     for (entity, constraint) in world.query::<(Entity, &T)>().iter() {
         let mut state = Vec::new();
-        constraint.save(&mut state);
+        save(constraint, &mut state);
         if !state.is_empty() {
             out.push((entity, state));
         }
     }
 }
 
-fn load<T: Constraint<N>, const N: usize>(world: &mut World, entity: Entity, state: &[f64]) {
+/// Before the state of a subsystem stands whether it is out; then its numbers may be none, and zeros are kept in their place.
+fn save_subsystems<T: Subsystem>(world: &World, out: &mut States) {
+    for (entity, subsystem, quarantined) in
+        world.query::<(Entity, &T, hecs::Satisfies<&Quarantined>)>().iter()
+    {
+        let mut state = vec![f64::from(u8::from(quarantined))];
+        subsystem.save(&mut state);
+        state.iter_mut().filter(|x| quarantined && !x.is_finite()).for_each(|x| *x = 0.0);
+        out.push((entity, state));
+    }
+}
+
+fn load<T: Send + Sync + 'static>(world: &mut World, entity: Entity, load: impl FnOnce(&mut T)) {
     if let Ok(constraint) = world.query_one_mut::<&mut T>(entity) {
-        constraint.load(state);
+        load(constraint);
     }
 }
 

@@ -285,9 +285,6 @@ impl<'a, L: LinearSystem> Condensed<'a, L> {
 }
 
 impl<L: LinearSystem> PivotSystem for Condensed<'_, L> {
-    fn rows(&self) -> usize {
-        self.memory.marks.rows.len()
-    }
     /// The slacks without any impulse, joints' included: the scale by which the whole is judged. Slacks are not formed from it.
     fn b(&self) -> &[f64] {
         &self.memory.b

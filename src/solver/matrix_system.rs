@@ -59,9 +59,6 @@ pub(crate) fn multiply(a: &CsMat<f64>, x: &[f64], y: &mut [f64]) {
 }
 
 impl PivotSystem for MatrixSystem<'_> {
-    fn rows(&self) -> usize {
-        self.problem.b.len()
-    }
     fn b(&self) -> &[f64] {
         &self.problem.b
     }

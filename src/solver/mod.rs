@@ -32,6 +32,7 @@ pub mod matrix_system;
 pub mod mixed;
 pub mod momentum_residual;
 pub mod problem;
+pub mod random;
 pub mod redundancy;
 pub mod residual;
 pub mod row_solver;

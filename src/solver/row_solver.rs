@@ -74,6 +74,17 @@ impl<L: LinearSystem> Solver<L> {
         self.engine.pivoting_failed = failed;
     }
 
+    /// Takes over what another solver remembers of an island, so that either may solve it next.
+    pub fn remember(&mut self, of: &Self) {
+        self.engine.forget(of.engine.pivoting_failed);
+        self.condenses = of.condenses;
+    }
+
+    /// Choices of the factorization.
+    pub fn options(&self) -> MixedOptions {
+        self.memory.options()
+    }
+
     /// Choices of the factorization (plain kernels for the same bits on every machine, ordering).
     pub fn set_options(&mut self, options: MixedOptions) {
         self.memory.set_options(options);

@@ -15,7 +15,9 @@ pub type Pass<'a> = dyn Fn(&mut Chunk) + Sync + 'a;
 /// A box-constrained problem A λ + b = w with a linear solver on any subset of its rows.
 pub trait PivotSystem {
     /// Number of rows.
-    fn rows(&self) -> usize;
+    fn rows(&self) -> usize {
+        self.b().len()
+    }
     /// b.
     fn b(&self) -> &[f64];
     /// max(1, ‖b‖₂), the yardstick of relative residuals.

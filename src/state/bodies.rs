@@ -64,6 +64,13 @@ impl Bodies {
         (self.entity.get(slot as usize) == Some(&entity)).then_some(slot)
     }
 
+    /// The velocity with which a body moves others in the coming step: that of the solve, or of a kinematic body; zero for one that
+    /// stands still.
+    pub fn pushed_velocity(&self, slot: u32) -> [f64; 6] {
+        let [v, w] = if self.is_awake(slot) { self.velocity[slot as usize] } else { [DVec3::ZERO; 2] };
+        [v.x, v.y, v.z, w.x, w.y, w.z]
+    }
+
     /// Has the body been at rest for this long (s), without forces that are out of balance?
     pub fn is_sleepy(&self, slot: usize, time: f64) -> bool {
         self.rest[slot] >= time && self.steady[slot]

@@ -18,6 +18,8 @@ pub struct Island {
     pub bodies: Vec<u32>,
     /// Its blocks in `Rows::blocks`, ascending.
     pub blocks: Vec<u32>,
+    /// Its elements in `Couplings::elements`, ascending.
+    pub elements: Vec<u32>,
     /// Its rows in `Rows`, in the order of `blocks`.
     pub rows: Vec<u32>,
     /// The problem in row form.
@@ -119,6 +121,7 @@ impl Island {
     pub fn clear(&mut self) {
         self.bodies.clear();
         self.blocks.clear();
+        self.elements.clear();
         self.rows.clear();
         self.needs_solve = true;
     }

@@ -1,11 +1,13 @@
 //! The engine's data: dense arrays that grow and are kept from step to step. Systems read and write them; they know no system.
 
 pub mod bodies;
+pub mod couplings;
 pub mod evaluate;
 pub mod islands;
 pub mod rows;
 
 pub use bodies::{Bodies, NO_ISLAND};
+pub use couplings::{Couplings, Element};
 pub use evaluate::{ConstraintEvaluator, ConstraintType, EvaluateAt, RowSample, RowVisitor};
 pub use islands::{Island, IslandCut, Projection, Scheme, SubstructuredSolver};
 pub use rows::{Closing, ConstraintBlock, NO_ROW, Rows};
@@ -45,6 +47,8 @@ pub struct Work {
     pub census: crate::systems::census::Census,
     /// What saves and loads the state of constraints, one a type.
     pub codecs: Vec<crate::snapshot::StateCodec>,
+    /// How often a state was restored: what subsystems have answered before is asked again then.
+    pub restored: u64,
     /// Next number for a constraint that is new.
     pub next_constraint: u64,
     /// Registered constraint types whose bodies must not touch: pairs of slots, sorted, lower first.
@@ -93,6 +97,7 @@ impl Work {
         self.bodies.known.fill(false);
         self.energy = None;
         self.still = None;
+        self.restored += 1;
         self.collision.forget();
     }
 }

@@ -102,6 +102,8 @@ pub struct Rows {
     pub cones: Vec<crate::solver::Cone>,
     /// Geometric stiffness: slot, slot of the body at the other end (the same where there is not one), 6×6 block.
     pub stiffness: Vec<(u32, u32, crate::constraint::row::Stiffness)>,
+    /// What ties bodies beside rows.
+    pub couplings: super::Couplings,
 }
 
 impl Rows {
@@ -140,5 +142,6 @@ impl Rows {
         self.friction.clear();
         self.cones.clear();
         self.stiffness.clear();
+        self.couplings.clear();
     }
 }

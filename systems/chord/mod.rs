@@ -104,6 +104,7 @@ fn is_followed(island: &Island, bodies: &Bodies, rows: &Rows, settings: &Setting
         || !direct
         || island.cut.scheme == Scheme::CouplingLoop
         || !island.cut.running
+        || !island.elements.is_empty()
     {
         return false;
     }

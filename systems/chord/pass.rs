@@ -253,6 +253,7 @@ pub struct Chord {
     pub(super) dv: Vec<f64>,
     dlambda: Vec<f64>,
     labels: Vec<Label>,
+    bounded: Vec<bool>,
     error: f64,
     factored: bool,
     history: History,
@@ -586,7 +587,7 @@ pub(super) fn solve_signed(island: &mut Island, factor: bool) {
 /// Solves M δ − Jᵀ μ = g and J δ + C μ = r.
 pub(super) fn solve(island: &mut Island, factor: bool) {
     let Island { problem, chord, solver, cut, .. } = island;
-    let Chord { g, r, dv, dlambda, labels, .. } = chord;
+    let Chord { g, r, dv, dlambda, labels, bounded, .. } = chord;
     dv.clear();
     dv.resize(g.len(), 0.0);
     dlambda.clear();
@@ -594,6 +595,13 @@ pub(super) fn solve(island: &mut Island, factor: bool) {
     match (cut.scheme, &mut cut.substructured) {
         (Scheme::Substructured, Some(flat)) => {
             solve_with(flat.linear_mut(), problem, labels, factor, [g, r, dv, dlambda])
+        }
+        _ if factor => {
+            // The order of elimination is not to be that of bounds which rows had in an earlier step.
+            bounded.clear();
+            bounded.resize(problem.blocks.len(), false);
+            solver.linear_mut().prepare(problem, bounded);
+            solve_with(solver.linear_mut(), problem, labels, true, [g, r, dv, dlambda]);
         }
         _ => solve_with(solver.linear_mut(), problem, labels, factor, [g, r, dv, dlambda]),
     }

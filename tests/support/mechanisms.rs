@@ -4,8 +4,10 @@
 
 use glam::{DMat3, DQuat, DVec3};
 use hecs::{Entity, World};
+use std::collections::BTreeMap;
 use turnbuckle::components::*;
 use turnbuckle::constraint::*;
+use turnbuckle::report::Cause;
 use turnbuckle::{Physics, Settings};
 
 pub const G: f64 = 9.81;
@@ -350,6 +352,68 @@ pub fn top_reference(spin: f64, time: f64, dt: f64, fine: usize) -> Vec<DVec3> {
         places.push(DVec3::from_slice(&y[..3]) * d);
     }
     places
+}
+
+/// What a run was like; energies are shares of the largest kinetic energy.
+pub struct Outcome {
+    pub low: f64,
+    pub high: f64,
+    /// Greatest distance of a centre of mass from where it truly is (m).
+    pub error: f64,
+    /// Greatest opening of a joint (m or rad).
+    pub open: f64,
+    /// Factorizations a step, and the most in one.
+    pub factors: f64,
+    pub most: u32,
+    pub held: u32,
+    pub converged: bool,
+    pub causes: BTreeMap<Cause, u32>,
+    pub kinetic: f64,
+}
+
+/// Runs a mechanism; `truth` has its true places after each step, as far as they are to be compared.
+pub fn follow(m: &mut Mechanism, h: f64, time: f64, truth: Option<&[Vec<DVec3>]>) -> Outcome {
+    let start = m.energy();
+    let (mut low, mut high, mut kinetic, mut open, mut error) = (0.0f64, 0.0f64, 0.0f64, 0.0f64, 0.0f64);
+    let (mut factors, mut most, mut held, mut converged) = (0, 0, 0, true);
+    let mut causes = BTreeMap::new();
+    let steps = (time / h).round() as usize;
+    for k in 0..steps {
+        let report = m.physics.step(&mut m.world, h);
+        kinetic = kinetic.max(report.kinetic);
+        open = open.max(report.joint_error_max);
+        factors += report.factorizations;
+        most = most.max(report.factorizations);
+        held += report.held;
+        converged &= report.converged;
+        for resolve in &report.resolves {
+            *causes.entry(resolve.cause).or_insert(0u32) += 1;
+        }
+        let now = m.energy() - start;
+        (low, high) = (low.min(now), high.max(now));
+        if let Some(places) = truth.and_then(|places| places.get(k)) {
+            for (&body, x) in m.bodies.iter().zip(places) {
+                error = error.max(m.place(body).distance(*x));
+            }
+        }
+    }
+    let factors = f64::from(factors) / steps as f64;
+    let (low, high) = (low / kinetic, high / kinetic);
+    Outcome { low, high, error, open, factors, most, held, converged, causes, kinetic }
+}
+
+/// Two bodies of 2 kg on a spring of this frequency (Hz) and damping ratio, drawn apart by 5 cm.
+pub fn spring(frequency: f64, ratio: f64) -> Mechanism {
+    let mut m = Mechanism::new();
+    m.physics.settings.gravity = DVec3::ZERO;
+    let w = std::f64::consts::TAU * frequency;
+    let body = |m: &mut Mechanism, z: f64| {
+        m.body(2.0, DVec3::ONE, DVec3::Z * z, DQuat::IDENTITY, DVec3::ZERO, DVec3::ZERO)
+    };
+    let (a, b) = (body(&mut m, -1.05), body(&mut m, 1.0));
+    let spring = SpringDamper::between(a, DVec3::Z * 0.5, b, DVec3::Z * -0.5, 1.0, w * w);
+    m.world.spawn((spring.damped(2.0 * ratio * w),));
+    m
 }
 
 /// Ten balls on `Distance` rods, let go level.

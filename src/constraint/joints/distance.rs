@@ -122,7 +122,18 @@ impl Span {
     /// The arms turn with their bodies (a term in each body's own block), and the line turns with both anchors:
     /// P = (T/ℓ)(I − n nᵀ) on their relative motion. The second ties the two bodies to each other, so it is written
     /// as two rows J_t (v⁺ − v) + C λ = 0 with 1/C = ¼h²T/ℓ, the same weight that the engine gives to the blocks.
-    pub fn push_stiffness(&self, [a, b]: [&BodyView; 2], tension: f64, out: &mut RowWriter<'_, 2>) {
+    pub fn push_stiffness(&self, views: [&BodyView; 2], tension: f64, out: &mut RowWriter<'_, 2>) {
+        self.stiffen(views, tension, out, RowWriter::push);
+    }
+
+    /// The same with another place for the two rows.
+    pub fn stiffen<'w>(
+        &self,
+        [a, b]: [&BodyView; 2],
+        tension: f64,
+        out: &mut RowWriter<'w, 2>,
+        push: impl Fn(&mut RowWriter<'w, 2>, Row<2>),
+    ) {
         if tension <= 0.0 || !out.implicit_stiffness() {
             return;
         }
@@ -137,16 +148,29 @@ impl Span {
         for (i, t) in [t1, t2].into_iter().enumerate() {
             let jacobian = [Twist::at(self.arms[0], -t), Twist::at(self.arms[1], t)];
             let speed = Coordinate { value: 0.0, jacobian }.speed(a, b);
-            out.push(Row {
+            let row = Row {
                 jacobian,
                 target_velocity: speed,
                 softness: Softness::Velocity { compliance: 1.0 / weight },
                 key: STIFFNESS_KEYS + i as u32,
                 measured: false,
                 ..Row::default()
-            });
+            };
+            push(out, row);
         }
     }
+
+    /// Keeps the length, or what `bounds` leave of that.
+    fn hold(&self, views: [&BodyView; 2], length: f64, bounds: Bounds, out: &mut RowWriter) {
+        let violation = self.at.value - length;
+        out.push(Row { jacobian: self.at.jacobian, violation, bounds, key: 0, ..Row::default() });
+        self.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+    }
+}
+
+fn check_span(anchors: [DVec3; 2], length: f64) -> Result<(), OutOfRange> {
+    anchors.into_iter().try_for_each(check::anchor)?;
+    check::length(length)
 }
 
 impl Constraint for Distance {
@@ -155,20 +179,11 @@ impl Constraint for Distance {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)
+        check_span([self.anchor_a, self.anchor_b], self.length)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
-        let span = Span::new(views, self.anchor_a, self.anchor_b);
-        out.push(Row {
-            jacobian: span.at.jacobian,
-            violation: span.at.value - self.length,
-            key: 0,
-            ..Row::default()
-        });
-        span.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+        Span::new(views, self.anchor_a, self.anchor_b).hold(views, self.length, Bounds::BOTH, out);
     }
 
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
@@ -182,21 +197,11 @@ impl Constraint for Rope {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)
+        check_span([self.anchor_a, self.anchor_b], self.length)
     }
 
     fn write_rows(&self, views: [&BodyView; 2], out: &mut RowWriter) {
-        let span = Span::new(views, self.anchor_a, self.anchor_b);
-        out.push(Row {
-            jacobian: span.at.jacobian,
-            violation: span.at.value - self.length,
-            bounds: Bounds::PULL_ONLY,
-            key: 0,
-            ..Row::default()
-        });
-        span.push_stiffness(views, -out.last_impulse(0) / out.dt(), out);
+        Span::new(views, self.anchor_a, self.anchor_b).hold(views, self.length, Bounds::PULL_ONLY, out);
     }
 
     fn anchor(&self, [_, b]: [&BodyView; 2]) -> DVec3 {
@@ -210,9 +215,7 @@ impl Constraint for SpringDamper {
     }
 
     fn check(&self) -> Result<(), OutOfRange> {
-        check::anchor(self.anchor_a)?;
-        check::anchor(self.anchor_b)?;
-        check::length(self.length)?;
+        check_span([self.anchor_a, self.anchor_b], self.length)?;
         check::spring(self.stiffness, self.damping)
     }
 

@@ -31,11 +31,6 @@ impl Pose {
     pub fn local_point(&self, world: DVec3) -> DVec3 {
         self.rotation.inverse() * (world - self.position)
     }
-
-    /// A world direction, in the body frame.
-    pub fn local_direction(&self, world: DVec3) -> DVec3 {
-        self.rotation.inverse() * world
-    }
 }
 
 impl From<&BodyView> for Pose {

@@ -14,5 +14,6 @@ pub mod point_on_line;
 pub mod prismatic;
 pub mod pulley;
 pub mod revolute;
+pub mod spring;
 pub mod universal;
 pub mod wheel;

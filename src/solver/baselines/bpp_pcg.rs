@@ -170,9 +170,6 @@ impl<'a, S: PivotSystem> PcgSystem<'a, S> {
 }
 
 impl<S: PivotSystem> PivotSystem for PcgSystem<'_, S> {
-    fn rows(&self) -> usize {
-        self.inner.rows()
-    }
     fn b(&self) -> &[f64] {
         self.inner.b()
     }

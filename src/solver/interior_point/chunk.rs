@@ -8,6 +8,7 @@
 //! A chunk keeps the velocities of its bodies beside λ: Newton directions obey M Δv = Jᵀ Δλ, so v goes along with λ and
 //! w = J v + C λ + d needs no product with A.
 
+use super::root;
 use super::side::{Side, larger};
 use crate::linalg::kernels::with_avx2;
 use crate::solver::Label;
@@ -597,9 +598,4 @@ impl Chunk {
         }
         size
     }
-}
-
-/// √A_ii, or 1 where a row has no mass to measure by.
-pub(super) fn root(a: f64) -> f64 {
-    if a > 0.0 { a.sqrt() } else { 1.0 }
 }

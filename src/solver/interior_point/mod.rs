@@ -24,7 +24,7 @@ use super::Label;
 use super::bpp::Best;
 use super::index_sets::is_held;
 use super::system::PivotSystem;
-use chunk::{Reading, StateSums, root};
+use chunk::{Reading, StateSums};
 
 /// Settings of the interior point.
 #[derive(Clone, Copy, Debug)]
@@ -338,4 +338,9 @@ fn typical_energy_root<S: PivotSystem>(system: &S) -> f64 {
     }
     let typical = (sum / count.max(1) as f64).sqrt();
     if typical > 0.0 && typical.is_finite() { typical } else { 1.0 }
+}
+
+/// √A_ii, or 1 where a row has no mass to measure by.
+pub(super) fn root(a: f64) -> f64 {
+    if a > 0.0 { a.sqrt() } else { 1.0 }
 }

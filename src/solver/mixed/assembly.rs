@@ -47,6 +47,12 @@ impl Assemble for Assembler<'_> {
         for &(body, ..) in self.plan.pivot_bodies.of(front) {
             kernels::fetch(&self.problem.mass[body as usize]);
         }
+        for place in self.plan.couplings.of(front) {
+            kernels::fetch(
+                &self.problem.couplings[place.coupling as usize].block
+                    [..6 * place.columns.max(place.rows) as usize],
+            );
+        }
         // Where body and multiplier are both eliminated here, a child has mostly brought the rows' lines with its own.
         let new =
             |c: &&JacobianPlace| !c.interface && c.rows > 0 && c.multiplier.max(c.body) as usize >= pivots;
@@ -60,6 +66,14 @@ impl Assemble for Assembler<'_> {
 /// Adds a block of A below the node that is eliminated first.
 fn add_coupling(place: &CouplingPlace, numbers: &[f64; 36], into: &mut FrontMut<'_>) {
     let (block, ld) = into.block(place.row as usize, place.column as usize);
+    if (place.rows, place.columns) == (3, 3) {
+        let at = |r: usize, c: usize| numbers[if place.transposed { 6 * c + r } else { 6 * r + c }];
+        for c in 0..3 {
+            let column: &mut [f64] = &mut block[c * ld..c * ld + 3];
+            (0..3).for_each(|r| column[r] += at(r, c));
+        }
+        return;
+    }
     for c in 0..place.columns as usize {
         for r in 0..place.rows as usize {
             block[c * ld + r] += numbers[if place.transposed { 6 * c + r } else { 6 * r + c }];

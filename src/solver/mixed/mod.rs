@@ -28,7 +28,7 @@ pub use crate::linalg::{Kernels, OrderingKind};
 pub use inertia::CoupledInertia;
 pub use interface::InterfaceRows;
 
-use super::{Label, RowProblem};
+use super::{Label, RowBlock, RowProblem};
 use crate::linalg::Multifrontal;
 use crate::linalg::kernels::{self, Numbers};
 use crate::linalg::ordering::MinDegree;
@@ -107,7 +107,13 @@ impl MixedSystem {
     pub fn load_with_interface(&mut self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
         let analyse = !self.same_topology(problem, interface);
         if analyse {
-            self.analyse(problem, interface);
+            let bounded = |block: &RowBlock| {
+                let rows = block.row as usize..(block.row + block.rows) as usize;
+                let finite = |x: &[f64]| x[rows.clone()].iter().any(|x| x.is_finite());
+                finite(&problem.lo) || finite(&problem.hi)
+            };
+            let bounded: Vec<bool> = problem.blocks.iter().map(bounded).collect();
+            self.analyse(problem, interface, &bounded);
         }
         self.interface.jacobian.clone_from(&interface.jacobian);
         self.factor.touch_all();
@@ -115,8 +121,23 @@ impl MixedSystem {
         analyse
     }
 
-    fn analyse(&mut self, problem: &RowProblem, interface: &InterfaceRows) {
-        let (plan, symbolic, varying) = Plan::build(problem, interface, &self.options, &mut self.ordering);
+    /// Is the analysis at hand the one that this problem would be given, if these of its blocks had bounds?
+    pub fn knows(&self, problem: &RowProblem, bounded: &[bool]) -> bool {
+        let none = InterfaceRows::default();
+        self.plan.as_ref().is_some_and(|plan| plan.fits(problem, &none) && plan.bounded == bounded)
+    }
+
+    /// Analyses a problem as if these of its blocks had bounds, and no others. Without this, the order of elimination is that of
+    /// the bounds which the first problem of the topology had.
+    pub fn prepare(&mut self, problem: &RowProblem, bounded: &[bool]) {
+        if !self.knows(problem, bounded) {
+            self.analyse(problem, &InterfaceRows::default(), bounded);
+        }
+    }
+
+    fn analyse(&mut self, problem: &RowProblem, interface: &InterfaceRows, bounded: &[bool]) {
+        let (plan, symbolic, varying) =
+            Plan::build(problem, interface, bounded, &self.options, &mut self.ordering);
         self.factor.plan(symbolic, varying);
         self.interface.clone_from(interface);
         self.regular.resize(problem.rows(), f64::NAN);

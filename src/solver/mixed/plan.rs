@@ -104,6 +104,8 @@ pub struct Plan {
     coupled: Vec<(u32, u32)>,
     /// Blocks as they are treated: `fold` is set where [`folds`] says so, without regard to other blocks.
     blocks: Vec<RowBlock>,
+    /// Which blocks had rows with bounds when it was made: those are eliminated later.
+    pub bounded: Vec<bool>,
     block_bodies: Vec<u32>,
     interface_blocks: Vec<RowBlock>,
     interface_bodies: Vec<u32>,
@@ -116,14 +118,14 @@ impl Plan {
     /// Is this the plan of the problem's topology?
     pub fn fits(&self, problem: &RowProblem, interface: &InterfaceRows) -> bool {
         self.bodies == problem.bodies()
-            && self.width == problem.width
+            && same(&self.width, &problem.width)
             && self.coupled.iter().copied().eq(problem.couplings.iter().map(|c| (c.a, c.b)))
             && self.row_at.len() == problem.rows()
             && self.blocks.len() == problem.blocks.len()
             && self.blocks.iter().zip(&problem.blocks).all(|(own, block)| *own == treated(problem, block))
-            && self.block_bodies == problem.block_bodies
+            && same(&self.block_bodies, &problem.block_bodies)
             && self.interface_blocks == interface.blocks
-            && self.interface_bodies == interface.block_bodies
+            && same(&self.interface_bodies, &interface.block_bodies)
     }
 
     /// Where a body's unknowns are among the local vectors.
@@ -137,6 +139,7 @@ impl Plan {
     pub fn build(
         problem: &RowProblem,
         interface: &InterfaceRows,
+        bounded: &[bool],
         options: &MixedOptions,
         work: &mut MinDegree,
     ) -> (Self, Symbolic, Varying) {
@@ -144,7 +147,7 @@ impl Plan {
         let blocks: Vec<RowBlock> = problem.blocks.iter().map(|block| treated(problem, block)).collect();
         let mut folded = blocks.clone();
         fold_crowds(problem, &mut folded);
-        let nodes = add_nodes(problem, &folded, interface, &mut graph);
+        let nodes = add_nodes(problem, (&folded, bounded), interface, &mut graph);
         let order = dissection::order(&graph, options.ordering, work);
         let layout = match options.ordering {
             OrderingKind::MinDegree => Layout::Sequence,
@@ -156,6 +159,7 @@ impl Plan {
             width: problem.width.clone(),
             coupled: problem.couplings.iter().map(|c| (c.a, c.b)).collect(),
             blocks,
+            bounded: bounded.to_vec(),
             block_bodies: problem.block_bodies.clone(),
             interface_blocks: interface.blocks.clone(),
             interface_bodies: interface.block_bodies.clone(),
@@ -305,6 +309,15 @@ fn ends(items: &[u32]) -> Vec<u32> {
     ends
 }
 
+/// Are two lists the same? Short ones have just been written number by number, and wide loads would wait until that is in memory.
+fn same<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+    match a.len() {
+        n if n != b.len() => false,
+        0..64 => a.iter().zip(b).all(|(a, b)| a == b),
+        _ => a == b,
+    }
+}
+
 /// The block with `fold` as it is treated here.
 fn treated(problem: &RowProblem, block: &RowBlock) -> RowBlock {
     RowBlock { fold: block.fold || folds(problem, block), ..*block }
@@ -345,34 +358,29 @@ struct Nodes {
 
 fn add_nodes(
     problem: &RowProblem,
-    blocks: &[RowBlock],
+    (blocks, bounded): (&[RowBlock], &[bool]),
     interface: &InterfaceRows,
     graph: &mut BlockGraph,
 ) -> Nodes {
-    let bounded = |block: &RowBlock| {
-        (block.row..block.row + block.rows)
-            .any(|r| problem.lo[r as usize].is_finite() || problem.hi[r as usize].is_finite())
-    };
     for body in 0..problem.bodies() {
         graph.node(problem.width_of(body) as u32, NodeKind::Body, false);
     }
     problem.couplings.iter().for_each(|c| graph.edge(c.a, c.b));
     let mut multiplier = Vec::with_capacity(blocks.len());
-    for block in blocks {
+    for (block, &bounded) in blocks.iter().zip(bounded) {
         let bodies = problem.bodies_of(block);
         if block.rows == 0 {
             multiplier.push(NONE);
         } else if block.fold {
             multiplier.push(NONE);
-            let dynamic = bounded(block);
             for (k, &a) in bodies.iter().enumerate() {
-                graph.dynamic[a as usize] |= dynamic;
+                graph.dynamic[a as usize] |= bounded;
                 for &b in &bodies[..k] {
                     graph.edge(a, b);
                 }
             }
         } else {
-            let node = graph.node(block.rows, NodeKind::Multiplier, bounded(block));
+            let node = graph.node(block.rows, NodeKind::Multiplier, bounded);
             multiplier.push(node);
             for &body in bodies {
                 graph.edge(node, body);

@@ -1,15 +1,16 @@
 //! Small worlds: what a step costs where there is little to solve, ours and rapier's side by side.
 //!
-//! `cargo run --release --bin small [-- PART OF A NAME..] [--blocks N] [--ours]`. Both engines run on one thread, in turns: a block of
+//! `cargo run --release --bin small [-- PART OF A NAME..] [--blocks N] [--ours] [--systems]`. Both engines run on one thread, in turns: a block of
 //! steps of ours, a block of rapier's, and so on; medians over the blocks of the mean step of a block (a step of 2 µs is less than what
-//! a clock costs to read). `--ours` leaves rapier out, for a profiler.
+//! a clock costs to read). `--ours` leaves rapier out, for a profiler; `--systems` prints what each system of ours takes.
 
 use glam::{DMat3, DQuat, DVec3};
 use hecs::{Entity, World};
 use rapier3d_f64::prelude as r;
 use std::time::Instant;
 use turnbuckle::components::*;
-use turnbuckle::constraint::{Ball, Revolute, frame};
+use turnbuckle::constraint::joints::frame;
+use turnbuckle::constraint::{Ball, Revolute};
 use turnbuckle::geometry::ShapeHandle;
 use turnbuckle::{Physics, Settings};
 
@@ -157,6 +158,7 @@ type Case = (&'static str, fn() -> Pair, usize, usize);
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let blocks = words.iter().position(|w| w == "--blocks").and_then(|i| words.get(i + 1)?.parse().ok());
+    let systems = words.iter().any(|w| w == "--systems");
     let ours_only = words.iter().any(|w| w == "--ours");
     let wanted: Vec<&String> =
         words.iter().filter(|w| !w.starts_with("--") && w.parse::<usize>().is_err()).collect();
@@ -177,6 +179,7 @@ fn main() {
         if !ours_only {
             pair.theirs(warm);
         }
+        pair.physics.reset_timings();
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..blocks.unwrap_or(41) {
             ours.push(pair.ours(steps));
@@ -186,5 +189,10 @@ fn main() {
         }
         let (ours, theirs) = (median(ours), median(theirs));
         println!("{name:30} {ours:12.2} {theirs:12.2} {:8.2}", ours / theirs);
+        if systems {
+            pair.physics.timings().iter().filter(|t| t.median > 0.0).for_each(|t| {
+                println!("{:>30} {:12.2}", t.name, 1e3 * t.median);
+            });
+        }
     }
 }
