@@ -27,21 +27,27 @@ pub mod velocity;
 use super::couple::{self, HELPED, is_shared};
 use super::drift::fly;
 use super::parallel::for_each;
-use super::rows::find;
+use super::rows::{Ease, find};
 use super::stiffness::add;
 use super::{assemble, gather};
 use crate::components::BodyKind;
-use crate::constraint::{BodyView, Stiffness};
+use crate::constraint::{BodyView, Stiffness, Twist};
 use crate::schedule::Step;
 use crate::settings::{Integrator, Settings};
 use crate::solver::Method;
-use crate::state::{Bodies, Closing, EvaluateAt, Island, RowSample, RowVisitor, Rows, Scheme, Work};
+use crate::state::{
+    Bodies, Closing, ConstraintBlock, EvaluateAt, Island, RowSample, RowVisitor, Rows, Scheme, Work,
+};
 use discrete::Motion;
+use glam::DVec3;
 use pass::{Attempt, Moment, State};
 use rayon::prelude::*;
 
 /// Parts of a step that are tried where the whole is not followed, and whether a part may lose energy.
 const FALLBACKS: [(u32, bool); 6] = [(2, false), (4, false), (1, true), (2, true), (4, true), (8, true)];
+
+/// hω of springs that the step does not resolve at all: islands with such (cables that resist bending) take the step of before.
+const STIFFEST: f64 = 4.0;
 
 /// Buffers by slot and by row, kept from step to step.
 #[derive(Default)]
@@ -109,28 +115,43 @@ fn is_followed(island: &Island, bodies: &Bodies, rows: &Rows, settings: &Setting
         return false;
     }
     let moves = |slot: &u32| bodies.is_dynamic(*slot);
-    island.blocks.iter().all(|&b| {
+    let closes = |&b: &u32| {
         let block = &rows.blocks[b as usize];
         let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
-        let own = block.row as usize..(block.row + block.rows) as usize;
-        !block.fold && slots.iter().any(moves) && own.into_iter().all(|i| is_closed(rows, i, dt))
-    }) && island.rows.iter().any(|&i| rows.closing[i as usize] != Closing::Tangent)
+        let mut own = block.row as usize..(block.row + block.rows) as usize;
+        !block.fold && slots.iter().any(moves) && own.all(|i| is_closed(block, i, bodies, rows, dt))
+    };
+    let holds = |&i: &u32| rows.closing[i as usize] != Closing::Tangent;
+    island.blocks.iter().all(closes) && island.rows.iter().any(holds)
 }
 
 /// Is it a row without bounds whose violation the step can close?
-fn is_closed(rows: &Rows, i: usize, dt: f64) -> bool {
-    let two_sided = rows.lo[i] == f64::NEG_INFINITY && rows.hi[i] == f64::INFINITY;
-    two_sided
-        && match rows.closing[i] {
-            Closing::Share(_) => rows.position_level[i],
-            Closing::Tangent => true,
-            Closing::Spring { stiffness, .. } => {
-                // No w₀: of d = kφ/(hk + c) − w₀ nothing is left but the first term, C being 1/(h(hk + c)).
-                let rest = stiffness * rows.violation[i] * dt * rows.compliance[i];
-                (rest - rows.d[i]).abs() <= 1e-9 * rest.abs() && pass::tune(0, 0.0) > 0.0
-            }
-            Closing::Velocity | Closing::Contact => false,
+fn is_closed(block: &ConstraintBlock, i: usize, bodies: &Bodies, rows: &Rows, dt: f64) -> bool {
+    if rows.lo[i] != f64::NEG_INFINITY || rows.hi[i] != f64::INFINITY {
+        return false;
+    }
+    match rows.closing[i] {
+        Closing::Share(_) => rows.position_level[i],
+        Closing::Tangent => true,
+        Closing::Spring { stiffness, .. } => {
+            // No w₀: of d = kφ/(hk + c) − w₀ nothing is left but the first term, C being 1/(h(hk + c)).
+            let rest = stiffness * rows.violation[i] * dt * rows.compliance[i];
+            let rests = (rest - rows.d[i]).abs() <= 1e-9 * rest.abs();
+            rests && dt * (stiffness * tied(block, i, bodies, rows)).sqrt() < STIFFEST
         }
+        Closing::Velocity | Closing::Contact => false,
+    }
+}
+
+/// J M⁻¹ Jᵀ of a row, roughly.
+fn tied(block: &ConstraintBlock, i: usize, bodies: &Bodies, rows: &Rows) -> f64 {
+    let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
+    let first = block.entry as usize + (i - block.row as usize) * slots.len();
+    let of = |(j, &slot): (&[f64; 6], &u32)| {
+        let twist = Twist { linear: DVec3::new(j[0], j[1], j[2]), angular: DVec3::new(j[3], j[4], j[5]) };
+        Ease::of(bodies, slot).along(&twist)
+    };
+    rows.jacobian[first..].iter().zip(slots).map(of).sum()
 }
 
 /// Islands that did not arrive get their problems back, for the solve that comes next; the others are done.

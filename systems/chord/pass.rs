@@ -254,6 +254,9 @@ pub struct Chord {
     dlambda: Vec<f64>,
     labels: Vec<Label>,
     bounded: Vec<bool>,
+    /// J̄ and C/θ of the factor.
+    tangent: Vec<f64>,
+    tangent_compliance: Vec<f64>,
     error: f64,
     factored: bool,
     history: History,
@@ -452,7 +455,10 @@ pub fn advance(
     }
     let round_off = ROUND_OFF / dt * chord.lambda.iter().map(|l| l.abs()).sum::<f64>();
     if pass > 0 && (over || open <= attempt.open && missing <= attempt.work * energy + round_off) {
-        let fed = !driven && gain > GAIN * energy;
+        // What joints hold by their compliance they may give back.
+        let held =
+            chord.guess.iter().zip(&chord.violation).map(|(l, open)| (l * open).abs()).sum::<f64>() / dt;
+        let fed = !driven && gain > GAIN * energy + held;
         if open <= OPEN && missing <= GAIN * energy + round_off && !fed {
             chord.judge_turning(slots, memory, attempt);
             chord.state = State::Closed;
@@ -467,6 +473,9 @@ pub fn advance(
     chord.error = if factor && pass > 1 { f64::INFINITY } else { size };
     if factor {
         load_tangent(island, memory, rows, attempt);
+        let Island { problem, chord, .. } = &mut *island;
+        chord.tangent.clone_from(&problem.jacobian);
+        chord.tangent_compliance.clone_from(&problem.compliance);
     }
     let cause = match (pass, factor) {
         _ if theta == 1.0 => Cause::Decay,
@@ -482,7 +491,7 @@ pub fn advance(
     island.chord.take_step(attempt);
 }
 
-/// What the last solve left of the rows.
+/// What the last solve left of the rows of its tangent.
 fn left(island: &mut Island) -> f64 {
     let Island { problem, chord, .. } = island;
     let mut square = 0.0;
@@ -491,8 +500,8 @@ fn left(island: &mut Island) -> f64 {
         for row in 0..block.rows {
             let k = (block.row + row) as usize;
             let at = (block.entry + 6 * row * block.bodies) as usize;
-            let mut w = problem.compliance[k] * chord.dlambda[k] - chord.r[k];
-            for (j, &body) in problem.jacobian[at..].chunks_exact(6).zip(own) {
+            let mut w = chord.tangent_compliance[k] * chord.dlambda[k] - chord.r[k];
+            for (j, &body) in chord.tangent[at..].chunks_exact(6).zip(own) {
                 let dv = &chord.dv[6 * body as usize..6 * body as usize + 6];
                 w += j.iter().zip(dv).map(|(j, d)| j * d).sum::<f64>();
             }
@@ -692,17 +701,4 @@ fn dot(p: &[f64; 6], [v, w]: [DVec3; 2]) -> f64 {
 
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// TEMPORARY tuning.
-pub fn tune(i: usize, default: f64) -> f64 {
-    static T: std::sync::OnceLock<Vec<f64>> = std::sync::OnceLock::new();
-    let t = T.get_or_init(|| {
-        std::env::var("TB_TUNE")
-            .unwrap_or_default()
-            .split(',')
-            .map(|x| x.parse().unwrap_or(f64::NAN))
-            .collect()
-    });
-    t.get(i).copied().filter(|x| !x.is_nan()).unwrap_or(default)
 }
