@@ -1,5 +1,7 @@
 //! Ragdolls in a pit: the crowd of jointed bodies.
 
+#![allow(dead_code)] // each program uses its own part
+
 use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 use turnbuckle::constraint::*;

@@ -16,6 +16,7 @@ use super::krylov::{Gmres, Reach};
 use super::law::{Laws, NO_CONE, three};
 use super::newton::BestPoint;
 use super::system::{Block, ConeSystem, Shift};
+use crate::math::hypot;
 use crate::solver::index_sets::is_held;
 
 /// Settings of a run.
@@ -140,7 +141,8 @@ impl InteriorMemory {
         let in_cone = laws.of_row.iter().filter(|c| **c != NO_CONE).count();
         let square: f64 = (0..n)
             .filter(|&i| laws.of_row[i] != NO_CONE || laws.lo[i].is_finite() || laws.hi[i].is_finite())
-            .map(|i| (b[i] / root(diagonal[i])).powi(2))
+            .map(|i| b[i] / root(diagonal[i]))
+            .map(|x| x * x)
             .sum();
         let count =
             (0..n).filter(|&i| laws.lo[i].is_finite() || laws.hi[i].is_finite()).count().max(in_cone).max(1);
@@ -309,7 +311,7 @@ impl InteriorMemory {
                 .y
                 .iter()
                 .zip(&self.dy)
-                .map(|(y, dy)| (y[1] + ahead * dy[1]).hypot(y[2] + ahead * dy[2]) - y[1].hypot(y[2]))
+                .map(|(y, dy)| hypot(y[1] + ahead * dy[1], y[2] + ahead * dy[2]) - hypot(y[1], y[2]))
                 .collect();
             self.correct(laws, target);
             self.direct(system, laws, target, None, Some(&shifts));
@@ -335,7 +337,7 @@ impl InteriorMemory {
         for (k, cone) in laws.cones.iter().enumerate() {
             let (x, y) = (scaled(three(&self.lambda, cone.row), cone.mu), self.y[k]);
             let w = three(&self.w, cone.row);
-            let s = y[1].hypot(y[2]);
+            let s = hypot(y[1], y[2]);
             self.rp[k] = [w[0] / cone.mu + s - y[0], w[1] - y[1], w[2] - y[2]];
             self.slide[k] = if s > 0.0 { [y[1] / s, y[2] / s] } else { [0.0; 2] };
             self.scaling[k] = Scaling::of(x, y);

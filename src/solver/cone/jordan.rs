@@ -3,13 +3,15 @@
 //! Source: Nesterov and Todd 1997; Vandenberghe, *The CVXOPT linear and quadratic cone program solvers*, 2010. Symbols: x, y in
 //! {x₀ ≥ |x_t|}; x ∘ y = (xᵀy, x₀ y_t + y₀ x_t); e = (1, 0, 0); W the scaling with W y = W⁻¹ x; R = diag(1, −1, −1).
 
+use crate::math::hypot;
+
 /// A vector of the algebra.
 pub type Three = [f64; 3];
 
 /// x₀² − |x_t|², without cancellation.
 #[inline]
 pub fn det(x: Three) -> f64 {
-    let t = x[1].hypot(x[2]);
+    let t = hypot(x[1], x[2]);
     (x[0] - t) * (x[0] + t)
 }
 

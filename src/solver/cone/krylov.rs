@@ -3,6 +3,8 @@
 //! Source: Saad and Schultz 1986. Every product costs one solve with a factor that is at hand. The answers of these solves are kept: the
 //! caller adds them up with the same weights, so that nothing is solved once more for the whole.
 
+use crate::math::hypot;
+
 /// Memory of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Gmres {
@@ -70,7 +72,7 @@ impl Gmres {
                 let (a, b) = (column[i], column[i + 1]);
                 (column[i], column[i + 1]) = (c * a + s * b, c * b - s * a);
             }
-            let radius = column[k].hypot(column[k + 1]);
+            let radius = hypot(column[k], column[k + 1]);
             if radius == 0.0 {
                 break;
             }

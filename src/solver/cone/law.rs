@@ -13,6 +13,7 @@
 //! The shift μ|w_t| is what makes friction Coulomb's: without it the law is the associated one, and a block that slides would lift at
 //! μ|w_t|. For the same reason no solver here projects on K as a whole: the normal comes first, then the disk of radius μ λ_n.
 
+use crate::math::hypot;
 use crate::solver::problem::Cone;
 use crate::solver::residual::natural_row;
 use crate::solver::{Label, SolveStats};
@@ -127,7 +128,7 @@ impl Laws {
             let i = cone.row as usize;
             let l = &mut lambda[i..i + 3];
             l[0] = l[0].max(0.0);
-            let (most, size) = (cone.mu * l[0], l[1].hypot(l[2]));
+            let (most, size) = (cone.mu * l[0], hypot(l[1], l[2]));
             if size > most {
                 let share = most / size;
                 (l[1], l[2]) = (l[1] * share, l[2] * share);
@@ -159,7 +160,7 @@ impl Laws {
                 if i == first {
                     lambda[i] = lambda[i].max(0.0);
                 } else if i == first + 2 {
-                    let (most, size) = (cone.mu * lambda[first], lambda[first + 1].hypot(lambda[first + 2]));
+                    let (most, size) = (cone.mu * lambda[first], hypot(lambda[first + 1], lambda[first + 2]));
                     if size > most {
                         lambda[first + 1] *= most / size;
                         lambda[first + 2] *= most / size;
@@ -199,7 +200,7 @@ pub fn steps(diagonal: &[f64], first: usize) -> [f64; 2] {
 /// The nearest point of {|x_t| ≤ μ x_n}. It belongs to De Saxcé's form, where w is shifted, and to nothing else.
 #[inline]
 pub fn nearest_in_cone(x: [f64; 3], mu: f64) -> [f64; 3] {
-    let t = x[1].hypot(x[2]);
+    let t = hypot(x[1], x[2]);
     if t <= mu * x[0] {
         return x;
     }
@@ -213,7 +214,7 @@ pub fn nearest_in_cone(x: [f64; 3], mu: f64) -> [f64; 3] {
 /// λ − P_K(λ − ρ (w + μ|w_t| n)).
 #[inline]
 pub fn natural_cone(lambda: [f64; 3], w: [f64; 3], mu: f64, rho: f64) -> [f64; 3] {
-    let shift = mu * w[1].hypot(w[2]);
+    let shift = mu * hypot(w[1], w[2]);
     let x = [lambda[0] - rho * (w[0] + shift), lambda[1] - rho * w[1], lambda[2] - rho * w[2]];
     let p = nearest_in_cone(x, mu);
     [lambda[0] - p[0], lambda[1] - p[1], lambda[2] - p[2]]
@@ -246,7 +247,7 @@ impl Side {
         }
         let most = mu * aim;
         let tau = [lambda[1] - tangent * w[1], lambda[2] - tangent * w[2]];
-        let size = tau[0].hypot(tau[1]);
+        let size = hypot(tau[0], tau[1]);
         if size <= most {
             return Side::Stick;
         }

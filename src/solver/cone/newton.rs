@@ -8,6 +8,7 @@
 use super::krylov::{Gmres, Reach};
 use super::law::{Laws, Side, steps, three};
 use super::system::{Block, ConeSystem, Shift};
+use crate::math::hypot;
 use crate::solver::Label;
 
 /// Settings of a run.
@@ -199,7 +200,7 @@ impl NewtonMemory {
             let i = cone.row as usize;
             let (l, free) = (three(&self.lambda, cone.row), three(b, cone.row));
             let [_, tangent] = steps(diagonal, i);
-            let size = l[1].hypot(l[2]);
+            let size = hypot(l[1], l[2]);
             self.sides.push(match (labels[i], labels[i + 1]) {
                 (Label::Free, Label::Free) => Side::Stick,
                 (Label::Free, _) if size > 0.0 => {
@@ -208,7 +209,7 @@ impl NewtonMemory {
                     Side::Slip { along, across: (speed / size - 1.0 / tangent).max(0.0) }
                 }
                 (Label::Free, _) => {
-                    let speed = free[1].hypot(free[2]).max(f64::MIN_POSITIVE);
+                    let speed = hypot(free[1], free[2]).max(f64::MIN_POSITIVE);
                     Side::Slip { along: [-free[1] / speed, -free[2] / speed], across: 0.0 }
                 }
                 _ => Side::Open,
@@ -330,7 +331,7 @@ fn merit(laws: &Laws, lambda: &[f64], w: &[f64], diagonal: &[f64]) -> f64 {
         let (l, w) = (three(lambda, cone.row), three(w, cone.row));
         let normal = (l[0] - rn * w[0]).max(0.0);
         let tau = [l[1] - rt * w[1], l[2] - rt * w[2]];
-        let (most, size) = (cone.mu * normal, tau[0].hypot(tau[1]));
+        let (most, size) = (cone.mu * normal, hypot(tau[0], tau[1]));
         let share = if size > most { most / size } else { 1.0 };
         let f = [l[0] - normal, l[1] - share * tau[0], l[2] - share * tau[1]];
         sum += f[0] * f[0] / rn + (f[1] * f[1] + f[2] * f[2]) / rt;
