@@ -12,6 +12,7 @@
 //! | partition | constraint graph, hints | partition of each body | Alg. 2 |
 //! | assemble | rows, M, p | one problem per island | (8), (13)–(15) |
 //! | factor | problems | partitions' rows, masses, index sets | §4.2 |
+//! | factor | constraints at trial poses | λ, v⁺ of islands of joints alone (the chord step); the next stages have the others | |
 //! | schur ↻ | factors | S, z | (24), (25) |
 //! | interface ↻ | S, z, bounds | λ_Γ | (18) |
 //! | partitions ↻ | problems, λ_Γ | λ, v⁺ | (16), (28) |

@@ -251,6 +251,9 @@ pub struct Chord {
     pub(super) g: Vec<f64>,
     pub(super) r: Vec<f64>,
     pub(super) dv: Vec<f64>,
+    /// Memory of [`super::velocity`].
+    pub(super) damping: Vec<[f64; 9]>,
+    pub(super) ease: Vec<[f64; 2]>,
     dlambda: Vec<f64>,
     labels: Vec<Label>,
     bounded: Vec<bool>,
@@ -390,9 +393,9 @@ impl Chord {
             let m = times(&problem.mass[k], self.velocity[k]);
             *p = std::array::from_fn(|i| m[i] - self.g[6 * k + i]);
         }
-        let mut momenta: Vec<f64> = problem.momentum.as_flattened().to_vec();
-        subtract_impulses(problem, &self.lambda, &mut momenta);
-        problem.momentum.as_flattened_mut().copy_from_slice(&momenta);
+        let mut momenta = std::mem::take(&mut problem.momentum);
+        subtract_impulses(problem, &self.lambda, momenta.as_flattened_mut());
+        problem.momentum = momenta;
         *stats = SolveStats {
             residual: self.residual[0],
             residual_relative: self.residual[0] / self.residual[1].max(1.0),

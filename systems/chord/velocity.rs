@@ -78,7 +78,7 @@ impl Memory {
 
 fn project(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Rows) {
     let Island { problem, chord, bodies: slots, blocks, .. } = &mut *island;
-    let Chord { g, r, sigma, unresolved, .. } = &mut *chord;
+    let Chord { g, r, sigma, unresolved, damping, ease, .. } = &mut *chord;
     g.clear();
     g.resize(6 * slots.len(), 0.0);
     r.clear();
@@ -86,8 +86,10 @@ fn project(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Rows) {
     for (mass, &slot) in problem.mass.iter_mut().zip(slots.iter()) {
         *mass = mass_block(&bodies.view[slot as usize]);
     }
-    let ease: Vec<[f64; 2]> = problem.mass.iter().map(|m| [1.0 / m[0], ease_of_turning(m)]).collect();
-    let mut damping = vec![[0.0; 9]; slots.len()];
+    ease.clear();
+    ease.extend(problem.mass.iter().map(|m| [1.0 / m[0], ease_of_turning(m)]));
+    damping.clear();
+    damping.resize(slots.len(), [0.0; 9]);
     for (&b, to) in blocks.iter().zip(&problem.blocks) {
         let block = &rows.blocks[b as usize];
         let own = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
@@ -120,11 +122,11 @@ fn project(island: &mut Island, memory: &Memory, bodies: &Bodies, rows: &Rows) {
             let share = damped(unresolved[a]).min(damped(unresolved[b]));
             if share > 0.0 {
                 let turning = |k: usize| bodies.view[slots[k] as usize].angular_velocity;
-                damp(share, [a, b], turning(b) - turning(a), &problem.mass, &mut damping, g);
+                damp(share, [a, b], turning(b) - turning(a), &problem.mass, damping, g);
             }
         }
     }
-    for (m, d) in problem.mass.iter_mut().zip(&damping) {
+    for (m, d) in problem.mass.iter_mut().zip(damping.iter()) {
         (0..9).for_each(|i| m[6 * (3 + i / 3) + 3 + i % 3] += d[i]);
     }
     solve(island, true);
