@@ -12,7 +12,7 @@
 //!
 //! | what follows what | when |
 //! |---|---|
-//! | another right-hand side with the same factor | joints are open by more than 10 µm, or 1e-6 of the energy is work that no row does |
+//! | another right-hand side with the same factor | joints are open by more than 1 µm, or 1e-7 of the energy is work that no row does |
 //! | another factorization | the error fell by less than half |
 //! | the step once more with forces at its start (θ = 1), which only loses ½\|V⁺ − V\|² | sixteen passes were not enough, or energy came from nowhere |
 //! | two, four, eight parts of the step | that neither |

@@ -94,7 +94,7 @@ pub struct Attempt {
 impl Attempt {
     /// The step as it is meant.
     pub fn chord(moment: Moment) -> Attempt {
-        Attempt { moment, theta: 0.5, passes: 16, open: 1e-5, work: 1e-6, fresh: false, project: false }
+        Attempt { moment, theta: 0.5, passes: 16, open: 1e-6, work: 1e-7, fresh: false, project: false }
     }
 
     /// The step that only loses energy.
