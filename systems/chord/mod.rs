@@ -46,8 +46,8 @@ use rayon::prelude::*;
 /// Parts of a step that are tried where the whole is not followed, and whether a part may lose energy.
 const FALLBACKS: [(u32, bool); 6] = [(2, false), (4, false), (1, true), (2, true), (4, true), (8, true)];
 
-/// hω of springs that the step does not resolve at all: islands with such (cables that resist bending) take the step of before.
-const STIFFEST: f64 = 4.0;
+/// hω of springs that the step does not resolve: islands with such (cables that resist bending) take the step of before.
+const STIFFEST: f64 = 2.0;
 
 /// Buffers by slot and by row, kept from step to step.
 #[derive(Default)]

@@ -186,7 +186,7 @@ fn least_squares(normal: &mut [[f64; DEPTH + 1]; DEPTH], n: usize) -> [f64; DEPT
                 normal[i][DEPTH] -= factor * normal[k][DEPTH];
             }
         }
-        pivots[i] = if normal[i][i] > 1e-8 * size { normal[i][i] } else { 0.0 };
+        pivots[i] = if normal[i][i] > 1e-4 * size { normal[i][i] } else { 0.0 };
     }
     let mut share = [0.0; DEPTH];
     for i in 0..n {

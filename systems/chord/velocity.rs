@@ -21,7 +21,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// Least compliance of a projected row, relative to J M⁻¹ Jᵀ.
-const HARD: f64 = 1e-12;
+const HARD: f64 = 1e-7;
 
 /// Takes velocities across joints away where the step did not resolve them. Runs at the poses after the step.
 pub fn project_velocities(step: &mut Step<'_>) {
