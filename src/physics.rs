@@ -101,8 +101,10 @@ impl Physics {
     fn run(&mut self, world: &mut World, dt: f64) {
         let (step, time) = (self.report.step + 1, self.report.time + dt);
         let (troubles, mut unconverged) = (std::mem::take(&mut self.report.troubles), false);
-        self.report = StepReport { step, time, troubles, ..StepReport::default() };
+        let resolves = std::mem::take(&mut self.report.resolves);
+        self.report = StepReport { step, time, troubles, resolves, ..StepReport::default() };
         self.report.troubles.clear();
+        self.report.resolves.clear();
         self.check_settings();
         let substeps = self.settings.substeps;
         let substep = dt / f64::from(substeps);

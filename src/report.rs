@@ -218,6 +218,46 @@ pub enum Trouble {
     },
 }
 
+/// Why an island was solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Every island is solved once.
+    First,
+    /// Joints were open, or work was missing: another right-hand side with the same factor.
+    Correction,
+    /// Corrections came too slowly: another factorization.
+    Tangent,
+    /// The step was not followed, and is taken with its forces at its start, which only loses energy.
+    Decay,
+    /// The step of this island is taken in parts.
+    Part,
+    /// Velocities across joints that the step does not resolve are taken away.
+    Velocity,
+    /// Surfaces would overlap after the step.
+    Overlap,
+    /// Joints would be open after the step, along the curve that bodies take.
+    Curve,
+    /// Joints were surprised by forces of which the last step knew nothing.
+    Surprise,
+    /// Nothing closed the joints; the island is held.
+    Held,
+}
+
+/// A solve of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resolve {
+    /// Number of the island in this step.
+    pub island: u32,
+    /// Why.
+    pub cause: Cause,
+    /// How many solves of this island came before it in this step.
+    pub pass: u32,
+    /// Rows of the island.
+    pub rows: u32,
+    /// How far its rows are off before it (m/s) in the chord step, and after it elsewhere.
+    pub residual: f64,
+}
+
 /// What is told about one step. Lists are bounded; `trouble_count` counts what did not fit.
 #[derive(Clone, Debug, Default)]
 pub struct StepReport {
@@ -265,6 +305,8 @@ pub struct StepReport {
     pub residual_energy: f64,
     /// Groups whose joints could not be followed and that took a step that only loses energy.
     pub held: u32,
+    /// Every solve of the step, at most [`StepReport::MOST_RESOLVES`] of them.
+    pub resolves: Vec<Resolve>,
     /// Did every solve reach its tolerance?
     pub converged: bool,
     /// Largest opening of a bilateral joint after the step (m, or rad × 1 m).
@@ -317,6 +359,20 @@ impl StepReport {
         self.step += 1;
         self.time += dt;
         self.work_done = 0.0;
+    }
+
+    /// How many solves are kept a step.
+    pub const MOST_RESOLVES: usize = 256;
+
+    /// Notes a solve.
+    pub(crate) fn resolve(&mut self, island: usize, cause: Cause, rows: usize, residual: f64) {
+        if self.resolves.len() < Self::MOST_RESOLVES {
+            let island = island as u32;
+            let earlier = || self.resolves.iter().filter(|r| r.island == island).count() as u32;
+            let pass = if cause == Cause::First { 0 } else { earlier() };
+            let residual = residual.min(f64::MAX);
+            self.resolves.push(Resolve { island, cause, pass, rows: rows as u32, residual });
+        }
     }
 
     /// Notes a trouble.

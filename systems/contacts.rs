@@ -233,7 +233,7 @@ fn push(rows: &mut Rows, row: &ContactRow, normal: u32, label: Label, first: Fir
     rows.position_level.push(false);
     // Surfaces that move along themselves.
     rows.drives.push(friction && row.d != 0.0);
-    rows.closing.push(Closing::Spring);
+    rows.closing.push(Closing::Contact);
     rows.before.push(0.0);
     rows.lambda.push(row.lambda);
     rows.label.push(label);

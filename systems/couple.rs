@@ -1,6 +1,7 @@
 //! The coupling loop (000 Algorithm 1). Islands that are not cut, and those whose partitions serve as one linear solver,
 //! are done in its first pass; the others go round until their index sets repeat.
 
+use super::chord::pass::State;
 use super::contacts::{
     friction_shift, has_open_friction, let_open_friction_slide, renew_friction_bounds, unbounded_friction,
 };
@@ -31,10 +32,10 @@ pub fn coupling_settings(settings: &Settings) -> CouplingSettings {
 }
 
 /// Threads that share a solve at most: beyond that interfaces grow faster than parts shrink.
-const HELPED: usize = 8;
+pub(super) const HELPED: usize = 8;
 
 /// Is it worked on by several threads? Then such islands go one after another.
-fn is_shared(island: &Island) -> bool {
+pub(super) fn is_shared(island: &Island) -> bool {
     island.cut.scheme == Scheme::Substructured
 }
 
@@ -60,6 +61,7 @@ pub fn load_partitions(step: &mut Step<'_>) {
     let settings = step.settings;
     for island in step.work.islands.iter_mut().filter(|i| i.needs_solve) {
         island.needs_solve = false;
+        island.chord.state = State::Idle;
         let cut = &mut island.cut;
         (cut.running, cut.iterations, cut.at_limit) = (true, 0, false);
         cut.friction_passes = settings.tuning.friction_passes;

@@ -18,6 +18,7 @@ use super::energy;
 use super::newton::load_rows;
 use super::parallel::for_each;
 use super::solve::bring_back;
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::solver::RowKind;
 use crate::state::{Bodies, Island, Rows, Work};
@@ -81,7 +82,8 @@ pub fn hold_lost_islands(step: &mut Step<'_>, before: &Before, lost_bodies: &[bo
             island.stats = solve_once(island, settings);
             island.stats.factorizations += earlier;
         });
-        for island in islands.iter_mut().filter(|i| i.lost) {
+        for (number, island) in islands.iter_mut().enumerate().filter(|(_, i)| i.lost) {
+            step.report.resolve(number, Cause::Held, island.rows.len(), island.stats.residual);
             bring_back(island, bodies, rows);
             // Without any closing there is nothing left that joints could have added.
             island.lost = closing && energy::gain(island, bodies) > 0.0;

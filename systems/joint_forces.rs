@@ -3,12 +3,13 @@
 use crate::components::{Breakable, Broken, JointForce};
 use crate::events::ContactEvent;
 use crate::schedule::Step;
-use crate::state::{ConstraintBlock, Rows};
+use crate::state::{ConstraintBlock, Rows, Work};
 use glam::DVec3;
 
 /// Writes [`JointForce`] where it is asked for, and breaks what is overloaded.
 pub fn report_joint_forces(step: &mut Step<'_>) {
-    let (dt, rows) = (step.dt, &step.work.rows);
+    let (dt, work) = (step.dt, &*step.work);
+    let rows = &work.rows;
     if rows.blocks.is_empty() {
         return;
     }
@@ -17,7 +18,7 @@ pub fn report_joint_forces(step: &mut Step<'_>) {
     let mut wanted = query.view();
     for block in rows.blocks.iter().filter(|b| !b.fold) {
         let Some(wanted) = wanted.get_mut(block.entity) else { continue };
-        let carried = carried(rows, block, dt);
+        let carried = carried(rows, block, dt, is_followed(work, block));
         let (force, limits) = wanted.split();
         if let Some(force) = force {
             *force = carried;
@@ -28,7 +29,8 @@ pub fn report_joint_forces(step: &mut Step<'_>) {
     }
     drop(wanted);
     drop(query);
-    report_limits(rows, &mut step.work.collision.events);
+    let Work { rows, collision, .. } = &mut *step.work;
+    report_limits(rows, &mut collision.events);
     for (entity, by) in broken {
         // The entity was in the query above, so it exists.
         let _ = step.world.insert_one(entity, Broken { by });
@@ -49,11 +51,23 @@ fn report_limits(rows: &Rows, events: &mut Vec<ContactEvent>) {
     }
 }
 
-/// Force and torque on the constraint's last body, about its anchor.
-fn carried(rows: &Rows, block: &ConstraintBlock, dt: f64) -> JointForce {
+/// Did the chord step follow the island of a block?
+fn is_followed(work: &Work, block: &ConstraintBlock) -> bool {
+    let slots = &work.rows.body[block.body as usize..(block.body + block.bodies) as usize];
+    let islands =
+        slots.iter().filter_map(|&slot| work.islands.get(*work.island_of.get(slot as usize)? as usize));
+    islands.into_iter().any(|island| island.is_followed())
+}
+
+/// Force and torque on the constraint's last body, about its anchor. Impulses of the chord step close joints in the mean over a step, and
+/// so swing from step to step about the force that acts: `smooth` takes the mean of two.
+fn carried(rows: &Rows, block: &ConstraintBlock, dt: f64, smooth: bool) -> JointForce {
     let (mut force, mut torque) = (DVec3::ZERO, DVec3::ZERO);
+    let own = block.row as usize..(block.row + block.rows) as usize;
+    let smooth = smooth && rows.before[own].iter().any(|l| *l != 0.0);
     for row in 0..block.rows {
-        let lambda = rows.lambda[(block.row + row) as usize] / dt;
+        let i = (block.row + row) as usize;
+        let lambda = if smooth { 0.5 * (rows.before[i] + rows.lambda[i]) } else { rows.lambda[i] } / dt;
         let j = &rows.jacobian[(block.entry + row * block.bodies + block.last) as usize];
         force += DVec3::new(j[0], j[1], j[2]) * lambda;
         torque += DVec3::new(j[3], j[4], j[5]) * lambda;

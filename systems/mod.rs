@@ -12,6 +12,7 @@
 //! | partition | constraint graph, hints | partition of each body | Alg. 2 |
 //! | assemble | rows, M, p | one problem per island | (8), (13)–(15) |
 //! | factor | problems | partitions' rows, masses, index sets | §4.2 |
+//! | factor | constraints at trial poses | λ, v⁺ of islands of joints alone (the chord step); the next stages have the others | |
 //! | schur ↻ | factors | S, z | (24), (25) |
 //! | interface ↻ | S, z, bounds | λ_Γ | (18) |
 //! | partitions ↻ | problems, λ_Γ | λ, v⁺ | (16), (28) |
@@ -25,6 +26,7 @@
 
 pub mod assemble;
 pub mod census;
+pub mod chord;
 pub mod collide;
 pub mod contacts;
 pub mod couple;
@@ -87,6 +89,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Assemble, "stiffness", stiffness::sum_stiffness) // 000 §3, [Tournier et al. 2015]
         .stage(Assemble, "assemble", assemble::assemble_islands) // (8), (13)–(15)
         .stage(Factor, "load", couple::load_partitions) // §4.2
+        .stage(Factor, "chord", chord::follow_joints) // islands of joints; they take part in nothing up to "look ahead"
         .repeat_until(
             couple::index_sets_settled,
             Pipeline::new() // Alg. 1
@@ -108,6 +111,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Integrate, "sweep", collide::sweep_fast_bodies)
         .stage(Integrate, "integrate", integrate::integrate_bodies) // (2), (6)
         .stage(Integrate, "stop", collide::stop_fast_bodies)
+        .stage(Integrate, "velocities", chord::velocity::project_velocities)
         .stage(Integrate, "project", project::close_joints)
         .stage(Integrate, "show", impacts::show_before_blow)
         .stage(Integrate, "scatter", integrate::scatter_bodies)

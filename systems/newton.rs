@@ -33,6 +33,7 @@ use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::{add, cut_negative};
 use crate::constraint::{BodyView, Stiffness};
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::state::{Bodies, Closing, ConstraintBlock, EvaluateAt, Island, RowSample, RowVisitor, Rows, Work};
@@ -100,7 +101,7 @@ pub fn solve_those_still_open(step: &mut Step<'_>) {
     let wanted = step.settings.tuning.newton > 0 && step.settings.integrator == Integrator::Midpoint;
     for_each(work.islands.par_iter_mut(), |i| {
         i.followed = i.surprised;
-        i.surprised = wanted && is_surprised(i, bodies, rows, dt);
+        i.surprised = wanted && !i.is_followed() && is_surprised(i, bodies, rows, dt);
     });
     if !work.islands.iter().any(|i| i.surprised) {
         return;
@@ -263,8 +264,12 @@ impl Memory {
         let mut constraints = std::mem::take(&mut step.work.constraints);
         let Work { bodies, rows, .. } = &mut *step.work;
         let (poses, share) = if at_end { (&self.end, 0.0) } else { (&self.half, 0.5) };
-        let question =
-            EvaluateAt { poses, dt: step.dt, stiffness_share: share, only: Some(self.chosen.as_slice()) };
+        let question = EvaluateAt {
+            dt: step.dt,
+            stiffness_share: share,
+            only: Some(self.chosen.as_slice()),
+            ..EvaluateAt::violations(poses)
+        };
         let mut open = 0.0f64;
         if at_end {
             self.violation.clear();
@@ -307,7 +312,7 @@ struct Rewrite<'a> {
 impl RowVisitor for Rewrite<'_> {
     fn row(&mut self, told: &RowSample<'_>) {
         let Some(i) = find(self.rows, &mut self.block, told) else { return };
-        if self.rows.closing[i] == Closing::Spring {
+        if is_sprung(self.rows.closing[i]) {
             return;
         }
         let block = &self.rows.blocks[self.block];
@@ -330,6 +335,11 @@ impl RowVisitor for Rewrite<'_> {
     fn stiffness(&mut self, slot: u32, stiffness: &Stiffness) {
         add(&mut self.stiffness[slot as usize], stiffness);
     }
+}
+
+/// Does the row keep its J and d, as springs and contacts do?
+fn is_sprung(closing: Closing) -> bool {
+    matches!(closing, Closing::Spring { .. } | Closing::Contact)
 }
 
 /// By how much a row was violated at the start of the step; a one-sided row on its slack side was not.
@@ -359,12 +369,13 @@ fn iterate(step: &mut Step<'_>, memory: &Memory) {
         }
         load_masses(island, b, &memory.stiffness, dt);
         add_elements(island, b, r, local);
-        load_rows(island, b, r, |i| r.closing[i] != Closing::Spring);
+        load_rows(island, b, r, |i| !is_sprung(r.closing[i]));
         load_torques(island, b, dt);
         resolve_island(island, settings);
         limit_turn(island, b, dt);
     });
-    for island in islands.iter().filter(|i| i.surprised) {
+    for (number, island) in islands.iter().enumerate().filter(|(_, i)| i.surprised) {
+        step.report.resolve(number, Cause::Surprise, island.rows.len(), island.stats.residual);
         bring_back(island, bodies, rows);
     }
 }

@@ -12,6 +12,7 @@ use super::rows::find;
 use super::solve::bring_back;
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::settings::Integrator;
 use crate::state::{Bodies, EvaluateAt, Island, RowSample, Rows};
@@ -45,7 +46,8 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
             bound_friction(island, rows, settings, Solved::Before);
         }
     });
-    for island in work.islands.iter_mut().filter(|i| i.position_level) {
+    for (number, island) in work.islands.iter_mut().enumerate().filter(|(_, i)| i.position_level) {
+        step.report.resolve(number, Cause::Curve, island.rows.len(), island.stats.residual);
         bring_back(island, &mut work.bodies, &mut work.rows);
         island.position_level = false;
     }
@@ -64,7 +66,7 @@ const MAX_ENERGY: f64 = 1.5;
 
 /// Solves islands again whose joints would be open.
 pub fn solve_along_the_curve(step: &mut Step<'_>) {
-    if step.work.islands.is_empty() {
+    if step.work.islands.iter().all(|i| i.is_followed()) {
         return;
     }
     for _ in 0..step.settings.tuning.refine {
@@ -72,8 +74,11 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
         let Curve { shift, open } = &curve;
         let work = &mut *step.work;
         let (dt, settings, tolerance) = (step.dt, step.settings, step.settings.tuning.refine_tolerance);
-        let again =
-            |island: &Island| !island.surprised && island.rows.iter().any(|&i| open[i as usize] > tolerance);
+        let again = |island: &Island| {
+            !island.surprised
+                && !island.is_followed()
+                && island.rows.iter().any(|&i| open[i as usize] > tolerance)
+        };
         for_each(work.islands.par_iter_mut(), |island| {
             if !again(island) {
                 return;
@@ -87,7 +92,8 @@ pub fn solve_along_the_curve(step: &mut Step<'_>) {
                 island.stats.factorizations = spent;
             }
         });
-        for island in work.islands.iter().filter(|i| again(i)) {
+        for (number, island) in work.islands.iter().enumerate().filter(|(_, i)| again(i)) {
+            step.report.resolve(number, Cause::Curve, island.rows.len(), island.stats.residual);
             bring_back(island, &mut work.bodies, &mut work.rows);
         }
         let done = !work.islands.iter().any(|i| again(i));

@@ -2,8 +2,8 @@
 
 use super::census::take_census;
 use super::elements::{Definite, Element};
-use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulses};
-use crate::constraint::row::{Coupled, Softness, Stiffness};
+use crate::components::{Broken, ConstraintIndex, JointCollision, RowImpulse, RowImpulses};
+use crate::constraint::row::{Coupled, STIFFNESS_KEYS, Softness, Stiffness};
 use crate::constraint::{Bounds, Constraint, Row, RowWriter, Twist};
 use crate::report::Trouble;
 use crate::schedule::Step;
@@ -89,6 +89,7 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
         scratch.list::<T>(world);
         let mut query = world.query::<(&T, &RowImpulses)>();
         let constraints = query.view();
+        let mut block = 0;
         for &(_, entity) in &scratch.order {
             let Some((constraint, last)) = constraints.get(entity) else { continue };
             let Ok(slots) = find_bodies(bodies, entity, constraint.bodies()) else { continue };
@@ -101,20 +102,33 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
             scratch.rows.clear();
             scratch.stiffness.clear();
             let views = slots.map(|s| &question.poses[s as usize]);
+            let shown =
+                question.impulses.is_some_and(|shown| show(shown, entity, &mut block, &mut scratch.shown));
+            let last = if shown { &scratch.shown } else { last };
             let mut writer = RowWriter::new(question.dt, last, &mut scratch.rows, &mut scratch.stiffness)
                 .with_stiffness_share(question.stiffness_share);
             constraint.write_rows(views, &mut writer);
-            if !scratch.rows.iter().all(is_sound) {
+            scratch.ends.clear();
+            if let Some(ends) = question.ends {
+                let views = slots.map(|s| &ends[s as usize]);
+                scratch.unused.clear();
+                constraint.write_rows(
+                    views,
+                    &mut RowWriter::new(question.dt, last, &mut scratch.ends, &mut scratch.unused),
+                );
+            }
+            if !scratch.rows.iter().chain(&scratch.ends).all(is_sound) {
                 continue;
             }
             for row in &scratch.rows {
+                let end = scratch.ends.iter().find(|end| end.key == row.key);
                 scratch.jacobian.clear();
                 scratch.jacobian.extend(merged(row, &slots, bodies));
                 witness.row(&RowSample {
                     entity,
                     slots: &slots,
                     key: row.key,
-                    violation: row.violation,
+                    violation: end.unwrap_or(row).violation,
                     measured: is_measured(row),
                     target_velocity: row.target_velocity,
                     jacobian: &scratch.jacobian,
@@ -127,6 +141,20 @@ pub fn gauge<T: Constraint<N>, const N: usize>() -> ConstraintEvaluator {
     })
 }
 
+/// The impulses of a constraint's rows, as its evaluation is to see them; false if it wrote no rows. `block` remembers how far that is.
+fn show((rows, lambda): (&Rows, &[f64]), entity: Entity, block: &mut usize, shown: &mut RowImpulses) -> bool {
+    let Some(ahead) = rows.blocks[*block..].iter().position(|b| b.entity == entity) else { return false };
+    *block += ahead;
+    let own = &rows.blocks[*block];
+    shown.0.clear();
+    shown.0.extend((own.row as usize..(own.row + own.rows) as usize).map(|i| RowImpulse {
+        key: rows.key[i],
+        lambda: lambda[i],
+        label: Label::Free,
+    }));
+    true
+}
+
 /// Buffers of one constraint type, kept from step to step.
 struct Scratch<const N: usize> {
     order: Vec<(u64, Entity)>,
@@ -134,13 +162,18 @@ struct Scratch<const N: usize> {
     stiffness: Vec<(usize, Stiffness)>,
     coupled: Coupled<N>,
     definite: Definite,
+    ends: Vec<Row<N>>,
+    unused: Vec<(usize, Stiffness)>,
     jacobian: Vec<[f64; 6]>,
+    shown: RowImpulses,
 }
 
 impl<const N: usize> Default for Scratch<N> {
     fn default() -> Self {
         let (order, rows, stiffness, coupled) = Default::default();
-        Scratch { order, rows, stiffness, coupled, definite: Definite::default(), jacobian: Vec::new() }
+        let (ends, unused, jacobian, shown) = Default::default();
+        let definite = Definite::default();
+        Scratch { order, rows, stiffness, coupled, definite, ends, unused, jacobian, shown }
     }
 }
 
@@ -302,10 +335,11 @@ pub(super) fn find(rows: &Rows, block: &mut usize, told: &RowSample<'_>) -> Opti
 
 fn closing<const N: usize>(row: &Row<N>, settings: &Settings) -> Closing {
     match row.softness {
+        _ if row.key >= STIFFNESS_KEYS && row.key != Row::<N>::AUTO_KEY => Closing::Tangent,
         Softness::Rigid if row.bounds == Bounds::BOTH => Closing::Share(settings.tuning.joint_correction),
         Softness::Rigid => Closing::Share(settings.tuning.stop_correction),
         Softness::Compliant { correction, .. } => Closing::Share(correction),
-        Softness::Spring { .. } => Closing::Spring,
+        Softness::Spring { stiffness, damping } => Closing::Spring { stiffness, damping },
         Softness::Velocity { .. } => Closing::Velocity,
     }
 }

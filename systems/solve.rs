@@ -1,6 +1,6 @@
 //! Impulses and velocities come back from the islands, and what the solves had to say (000 eqs. 8–12).
 
-use crate::report::Trouble;
+use crate::report::{Cause, Trouble};
 use crate::schedule::Step;
 use crate::state::{Bodies, Island, Rows, Scheme};
 use glam::DVec3;
@@ -8,7 +8,10 @@ use glam::DVec3;
 /// Brings impulses and velocities back, island by island, in order.
 pub fn collect_impulses(step: &mut Step<'_>) {
     let work = &mut *step.work;
-    for island in &work.islands {
+    for (number, island) in work.islands.iter().enumerate() {
+        if !island.is_followed() {
+            step.report.resolve(number, Cause::First, island.rows.len(), island.stats.residual);
+        }
         bring_back(island, &mut work.bodies, &mut work.rows);
     }
 }

@@ -3,12 +3,14 @@
 
 use turnbuckle::components::Position;
 use turnbuckle::scene::{self, LoadOptions, Scene};
+use turnbuckle::settings::Integrator;
 use turnbuckle::testing::state_hash;
 
-fn run(name: &str, plain: bool, threads: usize, steps: u32) -> Scene {
+fn run(name: &str, integrator: Integrator, plain: bool, threads: usize, steps: u32) -> Scene {
     let path = format!("{}/scenes/{name}.ron", env!("CARGO_MANIFEST_DIR"));
     let mut scene = scene::load_with(path, &LoadOptions::default()).unwrap();
     scene.physics.settings.plain_kernels = plain;
+    scene.physics.settings.integrator = integrator;
     scene.physics.set_threads(threads);
     let dt = scene.dt();
     for _ in 0..steps {
@@ -24,19 +26,26 @@ fn positions(scene: &mut Scene) -> Vec<[f64; 3]> {
 
 #[test]
 fn plain_runs_follow_the_others_and_repeat_their_bits() {
-    // A smooth swing, a net under load, and a box that comes to rest on others.
-    for (name, steps) in [("chain_load", 60), ("net_load", 30), ("stack", 60)] {
-        let mut fast = run(name, false, 2, steps);
-        let mut plain = run(name, true, 1, steps);
-        let also = run(name, true, 2, steps);
+    use Integrator::{Midpoint, SemiImplicit};
+    // A smooth swing, a net under load, and a box that comes to rest on others. The kernels differ by fused multiply–add only: 1e-16 a
+    // step. A taut chain multiplies that by its stiffness, 1e5 at the very most, and a second has 60 steps. Passes of the chord step end
+    // where joints are open by less than a micrometre: the net, whose bars are softer across than that, is as near as such ends are.
+    let cases = [
+        ("chain_load", 60, Midpoint, 1e-7),
+        ("net_load", 30, SemiImplicit, 1e-7),
+        ("net_load", 30, Midpoint, 2e-6),
+        ("stack", 60, Midpoint, 1e-7),
+    ];
+    for (name, steps, integrator, near) in cases {
+        let mut fast = run(name, integrator, false, 2, steps);
+        let mut plain = run(name, integrator, true, 1, steps);
+        let also = run(name, integrator, true, 2, steps);
         assert_eq!(state_hash(&plain.world), state_hash(&also.world), "{name} on one and two threads");
         let (a, b) = (positions(&mut fast), positions(&mut plain));
         assert_eq!(a.len(), b.len());
         let off = a.iter().flatten().zip(b.iter().flatten()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
         println!("{name}: plain and other kernels are {off:.1e} m apart after {steps} steps");
-        // The kernels differ by fused multiply–add only: 1e-16 a step. A taut chain multiplies that by its stiffness,
-        // 1e5 at the very most, and a second has 60 steps.
-        assert!(off < 1e-7, "{name}: {off:.1e} m");
+        assert!(off < near, "{name}: {off:.1e} m");
     }
 }
 

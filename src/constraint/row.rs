@@ -114,6 +114,9 @@ pub struct Row<const N: usize = 2> {
     pub measured: bool,
 }
 
+/// Rows with keys from here on are geometric stiffness between two bodies, J (v⁺ − v) + C λ = 0 with 1/C = β h² k: they hold nothing.
+pub(crate) const STIFFNESS_KEYS: u32 = 1 << 30;
+
 /// How a row gives way. The engine turns it into C and the share of φ that is corrected per step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Softness {

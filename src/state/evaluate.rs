@@ -1,6 +1,6 @@
 //! Constraints evaluated at any poses, without writing the rows of the step.
 
-use super::Bodies;
+use super::{Bodies, Rows};
 use crate::constraint::BodyView;
 use hecs::Entity;
 use std::any::TypeId;
@@ -24,18 +24,22 @@ pub type ConstraintEvaluator =
 pub struct EvaluateAt<'a> {
     /// One pose a slot, with velocities.
     pub poses: &'a [BodyView],
+    /// Poses for which violations are told, if those are others.
+    pub ends: Option<&'a [BodyView]>,
     /// The step (s).
     pub dt: f64,
     /// β for constraints that write geometric stiffness; zero asks for none.
     pub stiffness_share: f64,
     /// Only constraints on one of these slots, if given.
     pub only: Option<&'a [bool]>,
+    /// Impulses in the order of the step's rows that constraints are shown in place of the last step's, if given.
+    pub impulses: Option<(&'a Rows, &'a [f64])>,
 }
 
 impl<'a> EvaluateAt<'a> {
     /// Asks for violations only. The step's length only matters for motors and friction, which are not measured.
     pub fn violations(poses: &'a [BodyView]) -> EvaluateAt<'a> {
-        EvaluateAt { poses, dt: 1.0, stiffness_share: 0.0, only: None }
+        EvaluateAt { poses, ends: None, dt: 1.0, stiffness_share: 0.0, only: None, impulses: None }
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Island {
     pub bounds: Vec<(f64, f64, crate::solver::Label)>,
     /// How it is cut and solved.
     pub cut: IslandCut,
+    /// How its joints are followed.
+    pub chord: crate::systems::chord::pass::Chord,
     /// Memory of the projection, where it is asked for.
     pub projection: Projection,
 }
@@ -110,6 +112,11 @@ pub struct IslandCut {
 pub type SubstructuredSolver = Solver<Substructured<Crew>>;
 
 impl Island {
+    /// Did the chord step close its joints?
+    pub fn is_followed(&self) -> bool {
+        self.chord.state == crate::systems::chord::pass::State::Closed
+    }
+
     /// Forgets its members and keeps its solver and memory.
     pub fn clear(&mut self) {
         self.bodies.clear();

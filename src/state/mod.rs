@@ -69,6 +69,8 @@ pub struct Work {
     pub hints: Vec<Option<u32>>,
     /// See `hints`.
     pub pins: Vec<Option<u32>>,
+    /// Memory of [`crate::systems::chord`].
+    pub chord: crate::systems::chord::Memory,
     /// Memory of [`crate::systems::newton`].
     pub newton: crate::systems::newton::Memory,
     /// Memory of [`crate::systems::repeated`].

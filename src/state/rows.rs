@@ -18,7 +18,16 @@ pub enum Closing {
     /// None: the row is about velocity.
     Velocity,
     /// As its spring says.
-    Spring,
+    Spring {
+        /// N/m or N·m/rad.
+        stiffness: f64,
+        /// N·s/m or N·m·s/rad.
+        damping: f64,
+    },
+    /// As the rules of contacts say.
+    Contact,
+    /// None: the row is geometric stiffness between two bodies.
+    Tangent,
 }
 
 /// One constraint's rows.

@@ -24,6 +24,7 @@ use crate::constraint::contact_rows::{
     ContactRules, impacting_fraction_of, relative_velocity, resting_fraction_of, slides,
 };
 use crate::geometry::{Bounds, Box3, ContactPoint, Placed, Posed, Shape, collide};
+use crate::report::Cause;
 use crate::schedule::Step;
 use crate::settings::Settings;
 use crate::solver::Label;
@@ -382,7 +383,12 @@ fn resolve_island(step: &mut Step<'_>, first: usize) {
         couple::solve_partitions(step);
         couple::update_index_sets(step);
     }
-    solve::collect_impulses(step);
+    for (number, island) in step.work.islands.iter().enumerate() {
+        if island.blocks.last().is_some_and(|b| *b as usize >= first) {
+            step.report.resolve(number, Cause::Overlap, island.rows.len(), island.stats.residual);
+        }
+        solve::bring_back(island, &mut step.work.bodies, &mut step.work.rows);
+    }
     refine::bend_rough_islands(step);
 }
 

@@ -1,6 +1,7 @@
 //! A rod without mass, a rope, and a spring with a damper: three ways to say "this far apart".
 
 use super::frame::{Coordinate, Pose};
+use crate::constraint::row::STIFFNESS_KEYS;
 use crate::constraint::{BodyView, Bounds, Constraint, Row, RowWriter, Softness, Twist, check};
 use crate::range::OutOfRange;
 use glam::DVec3;
@@ -151,7 +152,7 @@ impl Span {
                 jacobian,
                 target_velocity: speed,
                 softness: Softness::Velocity { compliance: 1.0 / weight },
-                key: 8 + i as u32,
+                key: STIFFNESS_KEYS + i as u32,
                 measured: false,
                 ..Row::default()
             };
