@@ -108,7 +108,7 @@ pub fn fall(count: usize, seconds: f64) -> Fall {
     let (mut world, mut physics) = (World::new(), Physics::new());
     pit(&mut world, count);
     let (mut fall, mut times) = (Fall::default(), Vec::new());
-    for step in 0..(60.0 * seconds) as u32 {
+    for _ in 0..(60.0 * seconds) as u32 {
         let report = physics.step(&mut world, 1.0 / 60.0);
         times.push(report.step_ms);
         fall.opening = fall.opening.max(report.joint_gap_max);
