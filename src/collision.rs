@@ -69,6 +69,8 @@ pub struct Collision {
     pub overlapping: Vec<Overlapping>,
     /// Where they would, pair after pair.
     pub overlaps: Vec<ContactPoint>,
+    /// Does any surface bounce?
+    pub bounces: bool,
     /// Must the contact entities be looked up in the world (after a restore)?
     pub needs_solve: bool,
 }

@@ -94,7 +94,8 @@ pub struct Settings {
     /// Distance (m) at which surfaces are looked at before they touch, beyond what their speed asks for; small bodies
     /// use a twentieth of their size. Default 5 mm.
     pub contact_margin: f64,
-    /// Slower approaches (m/s) do not bounce. Default 0.2.
+    /// Slower approaches (m/s) do not bounce; neither do those slower than what presses the surfaces together makes in a step and a half.
+    /// Default 0.01.
     pub bounce_threshold: f64,
     /// Impulse (N·s) of a blow above which `ContactEvent::Hit` is sent, if the surfaces also approach faster than
     /// `bounce_threshold`; bodies may have a `HitThreshold` of their own. Default infinite: none.
@@ -224,7 +225,7 @@ impl Default for Settings {
             plain_kernels: false,
             joint_compliance: 1e-6,
             contact_margin: 5e-3,
-            bounce_threshold: 0.2,
+            bounce_threshold: 0.01,
             impulse_event_threshold: f64::INFINITY,
             sleep: true,
             sleep_speed: 1e-3,

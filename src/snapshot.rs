@@ -22,7 +22,7 @@ use glam::{DQuat, DVec3};
 use hecs::{Entity, World};
 
 const MAGIC: [u8; 4] = *b"TBSN";
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// Magic, version, checksum.
 const HEAD: usize = 16;
 
@@ -76,6 +76,7 @@ impl Physics {
         out.f64(self.report().time);
         out.u64(self.work.next_constraint);
         bodies::write(world, &mut out);
+        bodies::write_rebounds(world, &mut out);
         constraints::write_impulses(world, &self.work.codecs, &mut out);
         constraints::write(world, &self.work.codecs, &mut out);
         contacts::write(world, &mut out);
@@ -119,6 +120,7 @@ struct State {
     time: f64,
     next_constraint: u64,
     bodies: Vec<bodies::SavedBody>,
+    rebounds: Vec<(Entity, Rebound)>,
     constraints: Vec<constraints::SavedConstraint>,
     own: constraints::Saved,
     contacts: Vec<contacts::SavedContact>,
@@ -150,6 +152,7 @@ impl State {
         }
         let (step, time, next_constraint) = (input.u64()?, input.f64()?, input.u64()?);
         let bodies = input.list(bodies::BYTES, bodies::read)?;
+        let rebounds = input.list(bodies::REBOUND_BYTES, bodies::read_rebound)?;
         let constraints = input.list(20, constraints::read_impulses)?;
         let own = constraints::read(&mut input)?;
         let contacts = contacts::read(&mut input)?;
@@ -164,6 +167,7 @@ impl State {
             time,
             next_constraint,
             bodies,
+            rebounds,
             constraints,
             own,
             contacts,
@@ -175,6 +179,7 @@ impl State {
 
     fn apply(&self, world: &mut World, codecs: &[StateCodec]) {
         self.bodies.iter().for_each(|body| bodies::apply(body, world));
+        bodies::apply_rebounds(&self.rebounds, world);
         contacts::apply(&self.contacts, world);
         constraints::apply(&self.own, world, codecs, self.constraints.iter().map(|c| c.entity));
         self.constraints.iter().for_each(|c| constraints::apply_impulses(c, world));

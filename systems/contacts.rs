@@ -22,9 +22,7 @@ pub fn rules(settings: &Settings, dt: f64) -> ContactRules {
         dt,
         correction: settings.tuning.contact_correction,
         max_recovery_speed: settings.tuning.max_recovery_speed,
-        bounce_threshold: settings.bounce_threshold,
         load_follow: settings.tuning.friction_follow,
-        touch: 0.2 * settings.contact_margin,
     }
 }
 
@@ -52,28 +50,27 @@ pub fn write_contacts(step: &mut Step<'_>) {
         if tied {
             continue;
         }
-        for point in manifold.points.iter().filter(|p| p.separation < 0.0) {
+        for point in manifold.points.iter().filter(|p| p.separation < 0.0 && !p.answered) {
             deepest = deepest.max(-point.separation);
             sum -= point.separation;
             count += 1;
         }
-        if asleep || manifold.points.is_empty() {
+        if asleep || manifold.points.iter().all(|p| p.answered) {
             continue;
         }
         let views = [&bodies.view[a.slot as usize], &bodies.view[b.slot as usize]];
         let rules = ContactRules { max_recovery_speed: rules.max_recovery_speed.min(pair.parting), ..rules };
         let block = open_block(rows, entity, [a.slot, b.slot]);
-        for point in &mut manifold.points {
+        for point in manifold.points.iter_mut().filter(|p| !p.answered) {
             let pull = [a.slot, b.slot].map(|s| pull_along(bodies, s, point.normal));
             let speed = point.normal.dot(relative_velocity(point, views));
             let gain = pull[0] - pull[1];
             let d = match pair.crowded {
                 true => -pair.parting,
-                false => normal_offset(point, surface, speed, gain / step.dt, &rules),
+                false => normal_offset(point.separation, &rules),
             };
             let calm = resting_fraction_of(point.separation, speed, gain, step.dt);
-            let back = if surface.restitution > 0.0 { (-d).max(0.0) } else { 0.0 };
-            point.impacting = impacting_fraction_of(point.separation, speed, gain, back, step.dt);
+            point.impacting = impacting_fraction_of(point.separation, speed, gain, step.dt);
             if point.separation <= step.dt * (gain - speed) {
                 contact.approach = contact.approach.max(-speed);
             }

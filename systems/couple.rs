@@ -173,13 +173,16 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     }
 }
 
-/// Does friction that no normal impulse bounds push with more than all the momentum there is? Points that must stick while joints and
+/// So many times all the momentum of an island is more than friction can take from it, by whatever levers.
+const VIOLENT: f64 = 30.0;
+
+/// Does friction that no normal impulse bounds push with many times the momentum there is? Points that must stick while joints and
 /// stops hold their bodies the other way have no common motion: impulses of 10⁶ N·s fight over micrometres, and bounds taken from such
 /// normal impulses bound nothing.
 fn sticks_violently(island: &mut Island, rows: &Rows) -> bool {
     let most = unbounded_friction(island, rows);
     let momentum = |p: &[f64; 6]| p[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
-    most > 0.0 && most > island.problem.momentum.iter().map(momentum).sum::<f64>()
+    most > 0.0 && most > VIOLENT * island.problem.momentum.iter().map(momentum).sum::<f64>()
 }
 
 fn has_bends(island: &Island, rows: &Rows) -> bool {

@@ -11,6 +11,7 @@
 use super::collide::{stop_flight, sweep_flight};
 use super::gather::world_inertia;
 use super::gyro;
+use super::impacts::take_back;
 use super::integrate::{scatter_bodies, turned};
 use super::parallel::for_each;
 use crate::components::BodyKind;
@@ -29,6 +30,7 @@ pub fn drift_to_middle(step: &mut Step<'_>) {
     if step.settings.integrator != Integrator::Midpoint {
         return;
     }
+    take_back(step);
     let stops = sweep_flight(step);
     fly_all(step);
     stop_flight(&mut step.work.bodies, &stops);

@@ -45,7 +45,9 @@ pub fn report_contacts(step: &mut Step<'_>) {
             });
         }
         contact.blow += pushed.blow;
-        if contact.blow == 0.0 || has_met(contact, manifold, bodies, slots) {
+        // Impacts end where they begin; bodies may be shown as they are before one.
+        let answered = || manifold.points.iter().any(|p| p.answered);
+        if contact.blow == 0.0 || answered() || has_met(contact, manifold, bodies, slots) {
             if contact.blow > 0.0 && matters(contact, world, settings) {
                 let (pair, impulse) = (names(contact), contact.blow);
                 events.push(ContactEvent::Hit { pair, touch: touch(contact), impulse });
@@ -87,12 +89,11 @@ impl Pushed {
 }
 
 /// Have the surfaces stopped coming together, but for a tenth of the speed they came with? A fast body is left with what takes it
-/// down to the surface in the next step, and with a bounce that is answered there.
+/// down to the surface in the next step.
 fn has_met(contact: &Contact, manifold: &Manifold, bodies: &Bodies, slots: [u32; 2]) -> bool {
     let views = slots.map(|s| &bodies.view[s as usize]);
     let closing = manifold.points.iter().map(|p| -p.normal.dot(relative_velocity(p, views)));
-    let answered = manifold.points.iter().all(|p| p.approach == 0.0);
-    answered && closing.fold(0.0, f64::max) <= (0.1 * contact.approach).max(SLOW)
+    closing.fold(0.0, f64::max) <= (0.1 * contact.approach).max(SLOW)
 }
 
 /// Is the blow beyond the threshold of one of its bodies, or beyond the setting where none has one?

@@ -59,7 +59,7 @@ fn first_bad(v: DVec3, w: DVec3, f: DVec3, t: DVec3, max_speed: f64) -> Option<B
 }
 
 /// The velocity a body would have without constraints, and its angular momentum then.
-fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64) {
+pub(super) fn free_motion(bodies: &mut Bodies, slot: usize, integrator: Integrator, dt: f64) {
     let view = &bodies.view[slot];
     if view.kind != BodyKind::Dynamic || bodies.asleep[slot] {
         bodies.velocity[slot] = match view.kind {

@@ -8,7 +8,7 @@
 //! | forces (open) | body state | `Force`, `Torque` | f in (2) |
 //! | gather | velocity, `Force`, `Torque` | dense forces, free velocities | p in (4) |
 //! | rows (open) | joints, contacts, users' constraints, bodies | J, φ, C, w₀, bounds per row | (3), (7) |
-//! | graph | rows | islands | §4 |
+//! | graph | rows | islands; velocity and pose of what bounces | §4 |
 //! | partition | constraint graph, hints | partition of each body | Alg. 2 |
 //! | assemble | rows, M, p | one problem per island | (8), (13)–(15) |
 //! | factor | problems | partitions' rows, masses, index sets | §4.2 |
@@ -82,7 +82,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Gather, "gather", gather::gather_forces) // p of (4)
         .stage(Rows, "clear rows", rows::clear_rows) // open to users: (3)
         .stage(Graph, "repeated", repeated::meet_half_way) // before contacts, which may repeat each other
-        .stage(Graph, "impacts", impacts::bounce_pairs)
+        .stage(Graph, "impacts", impacts::take_impacts)
         .stage(Graph, "contacts", contacts::write_contacts) // (9)–(11), after every other constraint
         .stage(Graph, "islands", graph::find_islands) // §4
         .stage(Partition, "partition", partition::partition_bodies) // §6, Alg. 2
@@ -113,6 +113,7 @@ pub fn step_pipeline() -> Pipeline {
         .stage(Integrate, "stop", collide::stop_fast_bodies)
         .stage(Integrate, "velocities", chord::velocity::project_velocities)
         .stage(Integrate, "project", project::close_joints)
+        .stage(Integrate, "show", impacts::show_before_blow)
         .stage(Integrate, "scatter", integrate::scatter_bodies)
         .stage(Integrate, "store impulses", integrate::store_impulses)
         .stage(Integrate, "joint forces", joint_forces::report_joint_forces)

@@ -88,7 +88,7 @@ fn broken_snapshots_and_missing_bodies_are_refused_and_change_nothing() {
     let mut future = saved.as_bytes().to_vec();
     future[4] = 99;
     let error = physics.restore(&mut world, &Snapshot::from_bytes(future)).unwrap_err();
-    assert_eq!(error.to_string(), "the snapshot has format 99, this build reads format 7; take a new one");
+    assert_eq!(error.to_string(), "the snapshot has format 99, this build reads format 8; take a new one");
     assert_eq!(before, state_hash(&world));
     world.despawn(bodies[3]).unwrap();
     let error = physics.restore(&mut world, &saved).unwrap_err();

@@ -446,7 +446,7 @@ fn a_snapshot_of_another_format_says_so() {
     let error = physics.restore(&mut world, &Snapshot::from_bytes(bytes)).unwrap_err();
     assert_eq!(error, SnapshotError::Version { found: 5 });
     assert!(
-        error.to_string().contains("the snapshot has format 5, this build reads format 7; take a new one")
+        error.to_string().contains("the snapshot has format 5, this build reads format 8; take a new one")
     );
 }
 

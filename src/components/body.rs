@@ -279,3 +279,28 @@ impl RigidBody {
         self
     }
 }
+
+/// Where a body is and how it moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MotionState {
+    /// World position of the centre of mass (m).
+    pub position: DVec3,
+    /// World orientation.
+    pub rotation: DQuat,
+    /// Velocity of the centre of mass (m/s).
+    pub linear_velocity: DVec3,
+    /// Angular velocity in world axes (rad/s).
+    pub angular_velocity: DVec3,
+}
+
+/// How a body goes on that a step has found to be struck soon after its end. Given and used by the engine; a body that is moved or pushed
+/// by hand in between goes on as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rebound {
+    /// Is it still to be used?
+    pub pending: bool,
+    /// The body as the step left it.
+    pub shown: MotionState,
+    /// The state from which the next step goes on: on the way that it has after the blow, taken back to the end of the step.
+    pub then: MotionState,
+}

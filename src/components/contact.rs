@@ -76,8 +76,8 @@ pub struct ManifoldPoint {
     pub normal_b: DVec3,
     /// First tangent: along sliding, or along what friction held back in the last step.
     pub tangent: DVec3,
-    /// Speed with which the surfaces came together before a bounce that is still to be answered (m/s).
-    pub approach: f64,
+    /// Has an impact answered it in this step, or is it passed by fast, so that no row holds it? Written anew in every step.
+    pub answered: bool,
     /// Normal impulse that bounds friction in this step (N·s): a running mean of the last steps'.
     pub load: f64,
     /// Share of the last step's normal impulse that carried, the rest having stopped an approach.

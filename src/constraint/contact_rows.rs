@@ -1,9 +1,9 @@
 //! The rows of a contact point: a normal that pushes, two tangents that rub, and, where asked for, spin and roll.
 //!
-//! Symbols: n normal from a to b, φ separation, λₙ normal impulse, μ friction, e restitution.
+//! Symbols: n normal from a to b, φ separation, λₙ normal impulse, μ friction. What bounces is not for the rows.
 //!
 //! ```text
-//!     normal     n·v_rel + C λₙ + d ≥ 0 ⟂ λₙ ≥ 0        d = φ/h apart, max(β φ/h, −v_max) overlapping, −e v⁻ bouncing
+//!     normal     n·v_rel + C λₙ + d ≥ 0 ⟂ λₙ ≥ 0        d = φ/h apart, max(β φ/h, −v_max) overlapping
 //!     tangents   |λ_t| ≤ μ λₙ                            (000 eq. 11, a box)
 //! ```
 //!
@@ -31,12 +31,8 @@ pub struct ContactRules {
     pub correction: f64,
     /// Greatest velocity of recovery (m/s).
     pub max_recovery_speed: f64,
-    /// Slower approaches do not bounce (m/s).
-    pub bounce_threshold: f64,
     /// Share by which the running mean of normal impulses follows the last step's; 1 is 000 eq. 11 to the letter.
     pub load_follow: f64,
-    /// Nearer than this (m) surfaces count as touching for a bounce.
-    pub touch: f64,
 }
 
 /// One row of a point.
@@ -136,40 +132,13 @@ pub fn write_point(
     point.tangent = t;
 }
 
-/// d of the normal row; the point remembers its bounce. `speed` is the velocity of b over a along the normal, `pull` the
-/// acceleration (m/s²) with which forces bring the surfaces together.
-///
-/// A fast body first comes to lie on the surface and bounces in the next step with the speed it came with: to turn it
-/// round where it is would leave a visible gap.
-pub fn normal_offset(
-    point: &mut ManifoldPoint,
-    surface: &Surface,
-    speed: f64,
-    pull: f64,
-    rules: &ContactRules,
-) -> f64 {
-    let rest = if point.separation > 0.0 {
-        point.separation / rules.dt
+/// d of the normal row of a point.
+pub fn normal_offset(separation: f64, rules: &ContactRules) -> f64 {
+    if separation > 0.0 {
+        separation / rules.dt
     } else {
-        (rules.correction * point.separation / rules.dt).max(-rules.max_recovery_speed)
-    };
-    if surface.restitution <= 0.0 {
-        point.approach = 0.0;
-        return rest;
+        (rules.correction * separation / rules.dt).max(-rules.max_recovery_speed)
     }
-    if -speed > rules.bounce_threshold && point.separation <= -speed * rules.dt {
-        // v² + 2 a s: the speed at the surface, not the one at the start of the step.
-        let gained = 2.0 * pull.max(0.0) * point.separation.max(0.0);
-        point.approach = point.approach.max((speed * speed + gained).sqrt());
-    } else if speed > 0.0 && point.separation > rules.touch {
-        point.approach = 0.0;
-    }
-    if point.approach == 0.0 || point.separation > rules.touch {
-        return rest;
-    }
-    let bounce = surface.restitution * point.approach;
-    point.approach = 0.0;
-    rest.min(-bounce)
 }
 
 /// Share of the coming normal impulse that is there because forces press the surfaces together, and not because they approach.
@@ -180,9 +149,9 @@ pub fn resting_fraction_of(separation: f64, speed: f64, gain: f64, dt: f64) -> f
     presses / (presses + approach)
 }
 
-/// Share of the coming normal impulse that belongs to a blow: it stops the approach, or throws back with the speed `back`.
-pub fn impacting_fraction_of(separation: f64, speed: f64, gain: f64, back: f64, dt: f64) -> f64 {
-    let blow = (-speed - separation.max(0.0) / dt).max(0.0) + back;
+/// Share of the coming normal impulse that belongs to a blow: it stops the approach.
+pub fn impacting_fraction_of(separation: f64, speed: f64, gain: f64, dt: f64) -> f64 {
+    let blow = (-speed - separation.max(0.0) / dt).max(0.0);
     blow / (gain.abs() + SLOW + blow)
 }
 

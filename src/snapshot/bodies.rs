@@ -94,3 +94,52 @@ pub(super) fn apply(body: &SavedBody, world: &mut World) {
         let _ = world.remove_one::<Quarantined>(body.entity);
     }
 }
+
+/// Bytes of one body that is struck after the end of the step.
+pub(super) const REBOUND_BYTES: usize = 8 * 27;
+
+/// Writes how bodies go on that are struck after the end of the step.
+pub(super) fn write_rebounds(world: &World, out: &mut Writer) {
+    let mut query = world.query::<(Entity, &Rebound, Option<&BodyIndex>)>();
+    let pending = query.iter().filter(|(_, rebound, _)| rebound.pending);
+    let mut all: Vec<_> = pending.map(|(e, rebound, index)| (rank(e, index), e, *rebound)).collect();
+    all.sort_unstable_by_key(|(rank, entity, _)| (*rank, entity.to_bits()));
+    out.u32(all.len() as u32);
+    for (_, entity, rebound) in all {
+        out.u64(entity.to_bits().get());
+        for state in [rebound.shown, rebound.then] {
+            out.vec3(state.position);
+            state.rotation.to_array().into_iter().for_each(|x| out.f64(x));
+            out.vec3(state.linear_velocity);
+            out.vec3(state.angular_velocity);
+        }
+    }
+}
+
+/// Reads one of what [`write_rebounds`] wrote.
+pub(super) fn read_rebound(input: &mut Reader<'_>) -> Result<(Entity, Rebound), SnapshotError> {
+    let entity = input.entity()?;
+    let mut state = || {
+        Ok(MotionState {
+            position: input.sound_vec3()?,
+            rotation: input.quat()?,
+            linear_velocity: input.sound_vec3()?,
+            angular_velocity: input.sound_vec3()?,
+        })
+    };
+    let (shown, then) = (state()?, state()?);
+    let length = then.rotation.length_squared();
+    // 1e-6: what a step leaves is a unit rotation.
+    if length.is_nan() || (length - 1.0).abs() > 1e-6 {
+        return Err(SnapshotError::Malformed("it has a body that goes on with no orientation"));
+    }
+    Ok((entity, Rebound { pending: true, shown, then }))
+}
+
+/// Puts them back; other bodies have none.
+pub(super) fn apply_rebounds(rebounds: &[(Entity, Rebound)], world: &mut World) {
+    world.query_mut::<&mut Rebound>().into_iter().for_each(|rebound| rebound.pending = false);
+    for (entity, rebound) in rebounds {
+        let _ = world.insert_one(*entity, *rebound);
+    }
+}

@@ -47,7 +47,6 @@ pub(super) fn write(world: &World, out: &mut Writer) {
             out.u32(point.key);
             out.u32(point.age);
             out.f64(point.separation);
-            out.f64(point.approach);
             out.f64(point.load);
             out.f64(point.seen);
             out.f64(point.resting_fraction);
@@ -136,7 +135,7 @@ fn rides_number(rides: Rides) -> u32 {
 
 fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
     let (key, age, separation) = (input.u32()?, input.u32()?, input.sound()?);
-    let (approach, load) = (input.sound()?, input.sound()?);
+    let load = input.sound()?;
     let (seen, resting_fraction, flags) = (input.sound()?, input.sound()?, input.u32()?);
     if flags > 0b11111 || flags & 3 == 3 || flags >> 2 & 3 == 3 {
         return Err(SnapshotError::Malformed("it has a point in a state that cannot be"));
@@ -163,7 +162,7 @@ fn point(input: &mut Reader<'_>) -> Result<ManifoldPoint, SnapshotError> {
         carried: flags & 16 != 0,
         turns,
         rides,
-        approach,
+        answered: false,
         load,
         resting_fraction,
         impacting: 0.0,
@@ -191,7 +190,7 @@ mod tests {
         let unit = DVec3::Z;
         let mut bytes = Writer(Vec::new());
         (0..2).for_each(|_| bytes.u32(1));
-        (0..5).for_each(|_| bytes.f64(0.0));
+        (0..4).for_each(|_| bytes.f64(0.0));
         bytes.u32(0);
         (0..8).for_each(|_| bytes.vec3(unit));
         let good = point(&mut Reader(&bytes.0)).unwrap();
@@ -205,7 +204,7 @@ mod tests {
         ] {
             assert!(!is_sound(&bad), "{bad:?}");
         }
-        bytes.0[48] = 3;
+        bytes.0[40] = 3;
         assert!(point(&mut Reader(&bytes.0)).is_err(), "there is no fourth way to turn");
     }
 }

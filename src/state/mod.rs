@@ -55,8 +55,8 @@ pub struct Work {
     pub jointed_pairs: Vec<(u32, u32)>,
     /// Memory of the collide stage.
     pub collision: crate::collision::Collision,
-    /// Points that may bounce in this step.
-    pub impacts: Vec<crate::systems::impacts::Impact>,
+    /// Memory of [`crate::systems::impacts`].
+    pub impacts: crate::systems::impacts::Memory,
     /// Bodies tied by joints in the last step.
     pub joint_ties: Vec<(Entity, Entity)>,
     /// Entities of partitions, those in use first.

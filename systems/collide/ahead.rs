@@ -309,8 +309,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
         let allowed = allowed(pair.nearest, pair.parting, settings, dt);
         let block = open_block(rows, entity, slots);
         for found in overlaps {
-            let (mut point, d) =
-                point_ahead(bodies, slots, from, found, pair.nearest, allowed, surface, &rules);
+            let (mut point, d) = point_ahead(bodies, slots, from, found, pair.nearest, allowed, &rules);
             point.key = (0..).find(|k| manifold.points.iter().all(|p| p.key != *k)).unwrap_or(0);
             let views = slots.map(|s| &bodies.view[s as usize]);
             let (first, overlaps) = (rows.len(), found.separation < allowed);
@@ -327,7 +326,7 @@ fn add_rows(step: &mut Step<'_>, times: f64) -> bool {
             point.resting_fraction =
                 resting_fraction_of(point.separation, -came, settings.gravity.length() * dt, dt);
             let gain = settings.gravity.length() * dt;
-            point.impacting = impacting_fraction_of(point.separation, -came, gain, 0.0, dt);
+            point.impacting = impacting_fraction_of(point.separation, -came, gain, dt);
             contact.approach = contact.approach.max(came);
             if !overlaps {
                 rows.label[first..].fill(Label::Lower);
@@ -349,7 +348,6 @@ fn point_ahead(
     found: &ContactPoint,
     before: f64,
     allowed: f64,
-    surface: &Surface,
     rules: &ContactRules,
 ) -> (ManifoldPoint, f64) {
     let [a, b] = slots.map(|s| &bodies.ahead[s as usize]);
@@ -361,10 +359,6 @@ fn point_ahead(
         .dot(relative_velocity(&point, slots.map(|s| with_new_velocity(bodies, s as usize)).each_ref()));
     // The gap at the start of the step, as far as the tangent tells it; a pair that overlapped did not do so by more.
     point.separation = (found.separation - rules.dt * speed).max(before.min(0.0));
-    if surface.restitution > 0.0 {
-        let came = -found.normal.dot(relative_velocity(&point, slots.map(|s| &bodies.view[s as usize])));
-        point.approach = if came > rules.bounce_threshold { came } else { 0.0 };
-    }
     // What a turning body must give way is not thrown out faster than any other overlap.
     let d = ((found.separation - allowed) / rules.dt - speed).max(-rules.max_recovery_speed - speed.max(0.0));
     (point, d)

@@ -114,7 +114,7 @@ pub(super) fn carry_along(
     for (point, (separation, arm_a)) in points.iter_mut().zip(moved) {
         (point.normal, point.separation) = (normal, separation);
         (point.arm_a, point.arm_b) = (arm_a, arm_a - apart);
-        point.age = point.age.saturating_add(1);
+        (point.age, point.answered) = (point.age.saturating_add(1), false);
         nearest = nearest.min(separation);
     }
     Some(nearest)

@@ -14,6 +14,7 @@ pub fn read_colliders(step: &mut Step<'_>) {
     let (bodies, collision) = (&step.work.bodies, &mut step.work.collision);
     let margin = step.settings.contact_margin;
     collision.pass += 1;
+    collision.bounces = false;
     let mut seen = 0;
     for (entity, index, colliders) in step.world.query_mut::<(Entity, &BodyIndex, &mut Colliders)>() {
         let slot = index.0;
@@ -78,6 +79,7 @@ fn read_body(
     collision.by_body[id].pass = collision.pass;
     let now = Now { entity, slot, view, awake, margin, dt };
     for (k, collider) in colliders.iter().enumerate() {
+        collision.bounces |= collider.material.restitution > 0.0;
         let order = u64::from(slot) << 16 | k as u64;
         match collision.by_body[id].ids.get(k).copied() {
             Some(number) => {

@@ -14,6 +14,7 @@ mod stop;
 
 pub use ahead::look_ahead;
 pub(super) use colliders::knows_colliders;
+pub(super) use entities::spawn_begun;
 pub use entities::{names, stopped};
 pub(super) use narrow::tied;
 pub use stop::{stop_fast_bodies, stop_flight, sweep_fast_bodies, sweep_flight};

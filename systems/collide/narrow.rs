@@ -172,7 +172,7 @@ fn read_ahead(pairs: &[Pair]) {
 }
 
 /// May these two meet in this step, as far as boxes and filters tell?
-pub(super) fn may_meet(a: &Brief, b: &Brief) -> bool {
+pub(in crate::systems) fn may_meet(a: &Brief, b: &Brief) -> bool {
     // The tree's boxes are fat by an amount that depends on the past; what counts is where things can be now.
     matches!((&a.bounds, &b.bounds), (Some(x), Some(y)) if x.meets(y)) && wanted(a, b)
 }
@@ -342,7 +342,7 @@ fn place_one(
             (old.normal, old.separation, old.seen) = (found.normal, found.separation, found.separation);
             [old.arm_a, old.arm_b] = arms;
             [old.anchor_a, old.anchor_b] = anchors;
-            old.age = old.age.saturating_add(1);
+            (old.age, old.answered) = (old.age.saturating_add(1), false);
         }
         _ => {
             let mut new = new_point(found, [&a.turn, &b.turn], arms, 0.5 * found.separation, false);
@@ -354,6 +354,42 @@ fn place_one(
         }
     }
     found.separation
+}
+
+/// Looks at two colliders where they are at another time of the step. What is known of their points stays as it is.
+pub(in crate::systems) fn look_again(
+    points: &mut Vec<ManifoldPoint>,
+    a: (&Mover, &ShapeHandle),
+    b: (&Mover, &ShapeHandle),
+    settings: &Settings,
+    dt: f64,
+    scratch: &mut PairScratch,
+) {
+    let times = Times { dt, fall: settings.gravity.length() * dt * dt, margin: settings.contact_margin };
+    let mut motion = Motion::of(a.0, b.0, &times);
+    // What is found is looked at again where it meets, so that it may be far off.
+    motion.reach = motion.margin + motion.way;
+    if is_ball_pair(a.0.form, b.0.form) {
+        match collide_ball((a.0.form, &a.0.pose), (b.0.form, &b.0.pose), &motion.approach()) {
+            Ok(point) => {
+                place_one(points, a.0, b.0, &point, &motion);
+                return grow_younger(points);
+            }
+            Err(gap) if motion.misses(gap) => return points.clear(),
+            Err(_) => {}
+        }
+    }
+    motion.find(a, b, scratch);
+    if scratch.found.is_empty() {
+        return points.clear();
+    }
+    place(points, a.0, b.0, scratch, &motion);
+    grow_younger(points);
+}
+
+/// A second look at points is no second step of theirs.
+fn grow_younger(points: &mut [ManifoldPoint]) {
+    points.iter_mut().for_each(|p| p.age = p.age.saturating_sub(1));
 }
 
 /// Is a point with these anchors the one that was known, or another? A rolling body finds its point again where it was on the
@@ -436,7 +472,7 @@ pub(super) fn new_point(
         carried,
         turns: found.turns,
         rides: found.rides,
-        approach: 0.0,
+        answered: false,
         load: 0.0,
         resting_fraction: 1.0,
         impacting: 0.0,
@@ -460,7 +496,6 @@ fn adopt(old: &[ManifoldPoint], points: &mut [ManifoldPoint], within: f64) {
             let before = &old[i];
             point.key = before.key;
             point.tangent = before.tangent;
-            point.approach = before.approach;
             point.load = before.load;
             point.resting_fraction = before.resting_fraction;
             point.age = before.age.saturating_add(1);

@@ -43,10 +43,13 @@ pub fn sweep_fast_bodies(step: &mut Step<'_>) {
                 near && filter.as_ref().is_none_or(|f| f(a.entity, b.entity))
             }
         };
+    // The way of a body that was struck has been looked at from impact to impact.
+    let struck = &step.work.impacts.struck;
     let is_fast = |r: &ColliderRecord| {
         let [v, w] = bodies.velocity[r.slot as usize];
         let spins = w.length() * dt > SPIN;
         bodies.view[r.slot as usize].kind == BodyKind::Dynamic
+            && struck.binary_search(&r.slot).is_err()
             && (v.length() * dt > 0.5 * r.thickness || spins)
     };
     let least = thinnest.unwrap_or(f64::INFINITY);
@@ -205,7 +208,7 @@ const UNKNOWN: f64 = 0.01;
 fn is_fast(work: &Work, slot: u32, time: f64) -> bool {
     let (bodies, collision) = (&work.bodies, &work.collision);
     let way = bodies.view[slot as usize].linear_velocity.length() * time;
-    if !bodies.is_dynamic(slot) || way == 0.0 {
+    if !bodies.is_dynamic(slot) || way == 0.0 || work.impacts.returning.binary_search(&slot).is_ok() {
         return false;
     }
     if bodies.view[slot as usize].angular_velocity.length() * time > SPIN {
