@@ -20,6 +20,8 @@
 //!
 //! Where the step does not resolve the turning of bodies, velocities across their joints are projected afterwards (see [`velocity`]).
 
+mod acceleration;
+pub mod attempt;
 pub mod discrete;
 pub mod pass;
 pub mod velocity;
@@ -38,9 +40,10 @@ use crate::solver::Method;
 use crate::state::{
     Bodies, Closing, ConstraintBlock, EvaluateAt, Island, RowSample, RowVisitor, Rows, Scheme, Work,
 };
+use attempt::{Attempt, Moment};
 use discrete::Motion;
 use glam::DVec3;
-use pass::{Attempt, Moment, State};
+use pass::State;
 use rayon::prelude::*;
 
 /// Parts of a step that are tried where the whole is not followed, and whether a part may lose energy.

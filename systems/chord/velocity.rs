@@ -11,7 +11,8 @@
 //! It only takes energy, and below hω = 6 nothing is done.
 
 use super::Memory;
-use super::pass::{Attempt, Chord, Moment, State, damped, solve};
+use super::attempt::{Attempt, Moment};
+use super::pass::{Chord, State, damped, solve};
 use crate::report::Cause;
 use crate::schedule::Step;
 use crate::state::{Bodies, Closing, Island, Rows, Work};
