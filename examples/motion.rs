@@ -74,7 +74,9 @@ fn line(name: &str, mut m: Mechanism, h: f64, time: f64, truth: Option<&[Vec<DVe
 /// How much of its amplitude a spring keeps a period, how far its frequency is off, and what is left after ten steps.
 fn springs(h: f64) {
     println!("{:<26}{:>16}{:>16}{:>16}", "spring", "kept a period", "frequency %", "after 10 steps");
-    for (frequency, ratio) in [(1.6, 0.0), (3.2, 0.0), (1.6, 0.1), (20.0, 0.0), (100.0 / (6.28 * h), 0.0)] {
+    for (frequency, ratio) in
+        [(1.6, 0.0), (3.2, 0.0), (1.6, 0.1), (20.0, 0.0), (100.0 / (std::f64::consts::TAU * h), 0.0)]
+    {
         let mut m = spring(frequency, ratio);
         let length = |m: &Mechanism| m.place(m.bodies[0]).distance(m.place(m.bodies[1])) - 2.0;
         let mut x = vec![length(&m)];

@@ -14,7 +14,8 @@ pub fn measure_step(step: &mut Step<'_>) {
     }
     let energies = energies(&step.work.bodies, step.settings.gravity);
     // Squares of a speed that the next step's guard quarantines may be no numbers; the report has numbers only.
-    let [kinetic, potential] = [energies.0, energies.1].map(|e| e.max(-f64::MAX).min(f64::MAX));
+    let [kinetic, potential] = [energies.0, energies.1]
+        .map(|e: f64| if e.is_nan() { -f64::MAX } else { e.clamp(-f64::MAX, f64::MAX) });
     (step.report.kinetic, step.report.potential) = (kinetic, potential);
     step.work.energy = Some(kinetic + potential);
     measure_joints(step);

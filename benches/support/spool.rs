@@ -100,6 +100,7 @@ fn take(words: &[f64], at: &mut usize) -> Spooled {
     let problem = RowProblem {
         width: Vec::new(),
         couplings: Vec::new(),
+        cones: Vec::new(),
         mass: list().as_chunks().0.to_vec(),
         momentum: list().as_chunks().0.to_vec(),
         blocks: list().as_chunks().0.iter().map(blocks).collect(),

@@ -218,7 +218,7 @@ impl<'a, L: LinearSystem> RowSystem<'a, L> {
     }
 
     /// v of the impulses that [`slack`](PivotSystem::slack) was asked for last.
-    pub(super) fn response(&self) -> &[f64] {
+    pub(super) fn last_velocity(&self) -> &[f64] {
         &self.memory.q
     }
 

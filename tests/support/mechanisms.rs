@@ -190,9 +190,8 @@ fn eliminate(m: &mut [Vec<f64>]) -> Vec<f64> {
     for i in 0..n {
         for k in i + 1..n {
             let f = m[k][i] / m[i][i];
-            for j in i..=n {
-                m[k][j] -= f * m[i][j];
-            }
+            let (above, below) = m.split_at_mut(k);
+            below[0].iter_mut().zip(&above[i]).skip(i).for_each(|(x, pivot)| *x -= f * pivot);
         }
     }
     let mut x = vec![0.0; n];

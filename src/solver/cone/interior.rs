@@ -62,6 +62,9 @@ enum Follow {
     Picard,
 }
 
+/// Δλ, A Δλ, Δy of the cones and of the rows with bounds.
+type Direction = (Vec<f64>, Vec<f64>, Vec<Three>, Vec<Bound>);
+
 /// One side of a box row.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
@@ -305,7 +308,7 @@ impl InteriorMemory {
         first: f64,
     ) {
         let (mut ahead, mut reached) = (first, 0.0);
-        let mut kept: Option<(Vec<f64>, Vec<f64>, Vec<Three>, Vec<Bound>)> = None;
+        let mut kept: Option<Direction> = None;
         for _ in 0..3 {
             let shifts: Vec<f64> = self
                 .y

@@ -241,8 +241,7 @@ impl Side {
     #[inline]
     pub fn of(mu: f64, lambda: [f64; 3], w: [f64; 3], [normal, tangent]: [f64; 2]) -> Self {
         let aim = lambda[0] - normal * w[0];
-        // Written so that what is not a number is open.
-        if !(aim > 0.0) {
+        if aim <= 0.0 || aim.is_nan() {
             return Side::Open;
         }
         let most = mu * aim;

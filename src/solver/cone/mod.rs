@@ -56,7 +56,7 @@ impl ConeMemory {
         self.best.reset();
         match method {
             Method::Pgs | Method::PgsSm => self.sweep(system, start, settings, &mut stats),
-            Method::Ipm | Method::SchurIpm => self.from_anywhere(system, settings, &mut stats),
+            Method::Ipm | Method::SchurIpm => self.solve_cold(system, settings, &mut stats),
             _ => {
                 if let Some((labels, lambda)) = start {
                     let warm = NewtonSettings {
@@ -68,7 +68,7 @@ impl ConeMemory {
                     stats.pivots += newton.run(system, laws, From::Labels(labels, lambda), &warm, best);
                 }
                 if self.best.residual > settings.tolerance || start.is_none() {
-                    self.from_anywhere(system, settings, &mut stats);
+                    self.solve_cold(system, settings, &mut stats);
                 }
             }
         }
@@ -77,7 +77,7 @@ impl ConeMemory {
     }
 
     /// Interior point; from a thousandth on, and at every decade, the pieces of its iterate.
-    fn from_anywhere<S: ConeSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
+    fn solve_cold<S: ConeSystem>(&mut self, system: &mut S, settings: &Settings, stats: &mut SolveStats) {
         let ConeMemory { laws, best, newton, interior } = self;
         let inner = InteriorSettings {
             max_iterations: settings.max_iterations,

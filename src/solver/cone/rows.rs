@@ -102,7 +102,7 @@ impl<'a, L: LinearSystem> ConeRows<'a, L> {
         } else {
             self.system.slack(lambda, w);
             v.clear();
-            v.extend_from_slice(self.system.response());
+            v.extend_from_slice(self.system.last_velocity());
         }
     }
 
