@@ -153,7 +153,9 @@ fn first_bad(
     if !within(view.angular_velocity, settings.tuning.max_speed) {
         return Some(BadQuantity::AngularVelocity);
     }
-    if view.kind != BodyKind::Dynamic || (known && view.mass == last.mass && view.inertia == last.inertia) {
+    let same_kind = known && last.kind == BodyKind::Dynamic;
+    if view.kind != BodyKind::Dynamic || (same_kind && view.mass == last.mass && view.inertia == last.inertia)
+    {
         return None;
     }
     if !(LEAST_MASS..=MOST_MASS).contains(&view.mass) {

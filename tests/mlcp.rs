@@ -488,3 +488,21 @@ fn the_plane_contact_problems_of_fclib_are_solved_exactly() {
     }
     assert_eq!(count, 6);
 }
+
+/// Eighteen rows with numbers from 1e-1 to 1e12, found by the fuzzer: `pgcg` cannot solve them and ends soon.
+#[test]
+fn gradients_that_cannot_arrive_end_soon() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/found/ill_18_rows");
+    let problem = turnbuckle::solver::files::read(std::path::Path::new(folder)).expect("a problem");
+    for method in [Method::Pgcg, Method::BppPcg] {
+        let (_, stats) =
+            turnbuckle::solver::solve_matrix(&problem, method, &Settings::default()).expect("numbers");
+        println!("{method:?}: {} iterations, residual {:.1e}", stats.inner_iterations, stats.residual);
+        // 20,000 of one solve, and as many again in all that follow; 500 solves took 10 million.
+        assert!(
+            !stats.converged && stats.inner_iterations <= 60_000,
+            "{method:?} {}",
+            stats.inner_iterations
+        );
+    }
+}

@@ -72,6 +72,19 @@ fn every_bad_quantity_has_its_sentence() {
 }
 
 #[test]
+fn a_mass_that_was_spoiled_while_nothing_moved_is_found_when_it_counts() {
+    let (mut world, mut physics) = (World::new(), Physics::new());
+    let body = world.spawn(RigidBody::fixed());
+    physics.step(&mut world, H);
+    world.get::<&mut Mass>(body).unwrap().0 = -0.0;
+    assert!(physics.step(&mut world, H).troubles.is_empty(), "a fixed body needs no mass");
+    *world.get::<&mut BodyKind>(body).unwrap() = BodyKind::Dynamic;
+    let told = physics.step(&mut world, H).troubles.first().expect("a sentence").to_string();
+    assert!(told.contains("mass is not a positive finite number"), "{told}");
+    assert!(world.get::<&LinearVelocity>(body).unwrap().0.is_finite());
+}
+
+#[test]
 fn a_rotation_that_is_not_unit_is_made_unit() {
     let mut world = World::new();
     let body = world.spawn(ball().turned(DQuat::from_xyzw(0.0, 0.0, 3.0, 4.0)));

@@ -202,8 +202,10 @@ impl PgcgMemory {
                 self.q[i] = self.z[i] + beta * self.q[i];
             }
         }
-        system.memory.report.iterations += u64::from(iterations);
-        system.memory.report.solves += 1;
+        let report = &mut system.memory.report;
+        report.iterations += u64::from(iterations);
+        report.solves += 1;
+        report.unconverged += u32::from(iterations == settings.max_iterations);
     }
 
     /// α_max of (5.1).
