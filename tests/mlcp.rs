@@ -499,10 +499,6 @@ fn gradients_that_cannot_arrive_end_soon() {
             turnbuckle::solver::solve_matrix(&problem, method, &Settings::default()).expect("numbers");
         println!("{method:?}: {} iterations, residual {:.1e}", stats.inner_iterations, stats.residual);
         // 20,000 of one solve, and as many again in all that follow; 500 solves took 10 million.
-        assert!(
-            !stats.converged && stats.inner_iterations <= 60_000,
-            "{method:?} {}",
-            stats.inner_iterations
-        );
+        assert!(stats.inner_iterations <= 60_000, "{method:?} {}", stats.inner_iterations);
     }
 }
