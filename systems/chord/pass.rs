@@ -272,6 +272,9 @@ impl Chord {
     }
 }
 
+/// Relative residual that the last linear solve may leave: what every other solver calls converged.
+const SOLVED: f64 = 1e-9;
+
 /// How far an island is from its equations; a Newton step towards them unless it has arrived or passes are over.
 pub fn advance(
     island: &mut Island,
@@ -327,7 +330,8 @@ pub fn advance(
         let held =
             chord.guess.iter().zip(&chord.violation).map(|(l, open)| (l * open).abs()).sum::<f64>() / dt;
         let fed = !driven && gain > GAIN * energy + held;
-        if open <= OPEN && missing <= GAIN * energy + round_off && !fed {
+        let solved = chord.residual[0] <= SOLVED * chord.residual[1].max(1.0);
+        if solved && open <= OPEN && missing <= GAIN * energy + round_off && !fed {
             chord.judge_turning(slots, memory, attempt);
             chord.state = State::Closed;
         } else {
