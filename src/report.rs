@@ -233,6 +233,8 @@ pub enum Cause {
     Part,
     /// Velocities across joints that the step does not resolve are taken away.
     Velocity,
+    /// Friction was bounded by other normal impulses than those that were found.
+    Friction,
     /// Surfaces would overlap after the step.
     Overlap,
     /// Joints would be open after the step, along the curve that bodies take.
@@ -305,7 +307,7 @@ pub struct StepReport {
     pub residual_energy: f64,
     /// Groups whose joints could not be followed and that took a step that only loses energy.
     pub held: u32,
-    /// Every solve of the step, at most [`StepReport::MOST_RESOLVES`] of them.
+    /// The solves of the step outside of the paper's loop, at most [`StepReport::MOST_RESOLVES`] of them.
     pub resolves: Vec<Resolve>,
     /// Did every solve reach its tolerance?
     pub converged: bool,

@@ -155,14 +155,14 @@ fn solve_at_once(island: &mut Island, rows: &Rows, settings: &Settings) {
     let bends = worthwhile && settings.tuning.refine > 0 && !is_pile(island) && has_bends(island, rows);
     let rough = if open || bends { BOUNDING } else { end_of(island, settings) };
     island.stats = solve_roughly(island, settings, rough);
+    add_counts(&mut island.stats, &before);
+    island.friction_solves = 0;
     if open && has_bends(island, rows) && sticks_violently(island, rows) {
         let_open_friction_slide(island, rows);
-        add_counts(&mut island.stats, &before);
         let sticking = island.stats;
         island.stats = solve_roughly(island, settings, rough);
         add_counts(&mut island.stats, &sticking);
-    } else {
-        add_counts(&mut island.stats, &before);
+        island.friction_solves = 1;
     }
     island.cut.running = false;
     island.cut.iterations = 1;
@@ -182,7 +182,7 @@ const VIOLENT: f64 = 30.0;
 fn sticks_violently(island: &mut Island, rows: &Rows) -> bool {
     let most = unbounded_friction(island, rows);
     let momentum = |p: &[f64; 6]| p[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
-    most > 0.0 && most > VIOLENT * island.problem.momentum.iter().map(momentum).sum::<f64>()
+    most > VIOLENT * island.problem.momentum.iter().map(momentum).sum::<f64>()
 }
 
 fn has_bends(island: &Island, rows: &Rows) -> bool {
@@ -218,6 +218,7 @@ pub(super) fn bound_friction(island: &mut Island, rows: &Rows, settings: &Settin
         let before = island.stats;
         island.stats = solve_roughly(island, settings, end);
         add_counts(&mut island.stats, &before);
+        island.friction_solves += u32::from(solved != Solved::Before);
         solved = Solved::Now;
     }
     if solved == Solved::Roughly {

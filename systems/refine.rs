@@ -9,7 +9,7 @@ use super::drift::fly;
 use super::parallel::for_each;
 use super::resolve::resolve_island;
 use super::rows::find;
-use super::solve::bring_back;
+use super::solve::{bring_back, note_solves};
 use super::stiffness::unresolved;
 use crate::constraint::BodyView;
 use crate::report::Cause;
@@ -47,7 +47,7 @@ pub fn bend_rough_islands(step: &mut Step<'_>) {
         }
     });
     for (number, island) in work.islands.iter_mut().enumerate().filter(|(_, i)| i.position_level) {
-        step.report.resolve(number, Cause::Curve, island.rows.len(), island.stats.residual);
+        note_solves(step.report, number, island, Cause::Curve);
         bring_back(island, &mut work.bodies, &mut work.rows);
         island.position_level = false;
     }

@@ -1,16 +1,24 @@
 //! Impulses and velocities come back from the islands, and what the solves had to say (000 eqs. 8–12).
 
-use crate::report::{Cause, Trouble};
+use crate::report::{Cause, StepReport, Trouble};
 use crate::schedule::Step;
 use crate::state::{Bodies, Island, Rows, Scheme};
 use glam::DVec3;
 
+/// Notes why an island was solved, and the solves that bounded its friction after that.
+pub(super) fn note_solves(report: &mut StepReport, number: usize, island: &mut Island, cause: Cause) {
+    let friction = std::mem::take(&mut island.friction_solves);
+    for cause in std::iter::once(cause).chain((0..friction).map(|_| Cause::Friction)) {
+        report.resolve(number, cause, island.rows.len(), island.stats.residual);
+    }
+}
+
 /// Brings impulses and velocities back, island by island, in order.
 pub fn collect_impulses(step: &mut Step<'_>) {
     let work = &mut *step.work;
-    for (number, island) in work.islands.iter().enumerate() {
+    for (number, island) in work.islands.iter_mut().enumerate() {
         if !island.is_followed() {
-            step.report.resolve(number, Cause::First, island.rows.len(), island.stats.residual);
+            note_solves(step.report, number, island, Cause::First);
         }
         bring_back(island, &mut work.bodies, &mut work.rows);
     }

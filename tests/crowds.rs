@@ -157,3 +157,21 @@ fn ragdolls_in_a_pit_take_bounded_work_and_hold() {
     assert!(fall.factorizations <= 550, "{}", fall.factorizations);
     assert!(fall.opening < 3e-2, "{}", fall.opening);
 }
+
+/// Friction that is bounded anew asks for another solve, and the report has it under its cause.
+#[test]
+fn solves_that_bound_friction_are_among_the_resolves() {
+    use turnbuckle::report::Cause;
+    let (mut world, mut physics) = (World::new(), Physics::new());
+    ragdolls::pit(&mut world, 2);
+    let mut friction = 0;
+    for _ in 0..90 {
+        let report = physics.step(&mut world, H);
+        for (at, resolve) in report.resolves.iter().enumerate().filter(|(_, r)| r.cause == Cause::Friction) {
+            let earlier = report.resolves[..at].iter().filter(|r| r.island == resolve.island).count();
+            assert!(resolve.pass as usize == earlier && earlier > 0, "{resolve:?}");
+            friction += 1;
+        }
+    }
+    assert!(friction > 0);
+}

@@ -119,7 +119,7 @@ fn the_force_in_a_pendulum_is_what_it_is() {
 }
 
 #[test]
-fn the_report_tells_why_an_island_was_solved_again() {
+fn resolves_name_why_an_island_was_solved_again() {
     let mut m = Planar::double(2.0, 0.5).build();
     for _ in 0..60 {
         let report = m.physics.step(&mut m.world, H);

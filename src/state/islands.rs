@@ -46,6 +46,8 @@ pub struct Island {
     pub bounds: Vec<(f64, f64, crate::solver::Label)>,
     /// How it is cut and solved.
     pub cut: IslandCut,
+    /// Solves since the report was last told of one, because friction was bounded anew.
+    pub friction_solves: u32,
     /// How its joints are followed.
     pub chord: crate::systems::chord::pass::Chord,
     /// Memory of the projection, where it is asked for.

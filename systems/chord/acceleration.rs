@@ -22,12 +22,11 @@ impl History {
 
     /// Takes the step that was found and makes of it the one to take.
     pub fn accelerate(&mut self, dv: &mut [f64], dlambda: &mut [f64], mass: &[[f64; 36]]) {
-        let depth = DEPTH;
         let n = dv.len();
         let found = || dv.iter().chain(dlambda.iter()).copied();
         if self.known {
-            if self.kept == depth {
-                self.changes[..depth].rotate_left(1);
+            if self.kept == DEPTH {
+                self.changes[..DEPTH].rotate_left(1);
                 self.kept -= 1;
             }
             if self.changes.len() <= self.kept {

@@ -14,8 +14,8 @@
 //! |---|---|
 //! | another right-hand side with the same factor | joints are open by more than 1 µm, or 1e-7 of the energy is work that no row does |
 //! | another factorization | the error fell by less than half |
-//! | the step once more with forces at its start (θ = 1), which only loses ½\|V⁺ − V\|² | sixteen passes were not enough, or energy came from nowhere |
-//! | two, four, eight parts of the step | that neither |
+//! | two and four parts of the step | sixteen passes were not enough, or energy came from nowhere |
+//! | forces at the start (θ = 1) of the step, its halves, quarters and eighths, which only loses ½\|V⁺ − V\|² | parts were not enough |
 //! | the wings of the old step (newton, hold) | none of these arrived |
 //!
 //! Where the step does not resolve the turning of bodies, velocities across their joints are projected afterwards (see [`velocity`]).

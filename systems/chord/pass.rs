@@ -364,7 +364,7 @@ pub fn advance(
 }
 
 /// What the last solve left of the rows of its tangent.
-fn left(island: &mut Island) -> f64 {
+fn left(island: &Island) -> f64 {
     let Island { problem, chord, .. } = island;
     let mut square = 0.0;
     for block in &problem.blocks {

@@ -383,9 +383,9 @@ fn resolve_island(step: &mut Step<'_>, first: usize) {
         couple::solve_partitions(step);
         couple::update_index_sets(step);
     }
-    for (number, island) in step.work.islands.iter().enumerate() {
+    for (number, island) in step.work.islands.iter_mut().enumerate() {
         if island.blocks.last().is_some_and(|b| *b as usize >= first) {
-            step.report.resolve(number, Cause::Overlap, island.rows.len(), island.stats.residual);
+            solve::note_solves(step.report, number, island, Cause::Overlap);
         }
         solve::bring_back(island, &mut step.work.bodies, &mut step.work.rows);
     }
