@@ -91,6 +91,7 @@ pub fn follow_joints(step: &mut Step<'_>) {
     let mut memory = std::mem::take(&mut step.work.chord);
     memory.beta = settings.tuning.geometric_stiffness;
     memory.begin(step.work, dt);
+    memory.choose(step.work);
     let whole = Moment { after: 0.0, dt, step: dt };
     memory.attempt(step, &Attempt::chord(whole));
     memory.finish(step.work, dt, true);
@@ -205,9 +206,6 @@ impl Memory {
         self.carriers.clear();
         for island in islands.iter_mut().filter(|i| i.chord.state == State::Active) {
             island.chord.begin(&island.bodies, &island.rows, bodies, rows, dt);
-            for &slot in &island.bodies {
-                self.chosen[slot as usize] = true;
-            }
             for block in island.blocks.iter().map(|&b| &rows.blocks[b as usize]) {
                 let slots = &rows.body[block.body as usize..(block.body + block.bodies) as usize];
                 for &slot in slots.iter().filter(|&&slot| !bodies.is_dynamic(slot)) {
@@ -227,12 +225,17 @@ impl Memory {
 
     /// Islands that did not arrive are active once more, from the start of the step.
     fn again(&mut self, work: &mut Work, parts: u32) {
-        self.chosen.fill(false);
         for island in work.islands.iter_mut().filter(|i| i.chord.state == State::Open) {
             island.chord.restart(parts);
-            for &slot in &island.bodies {
-                self.chosen[slot as usize] = true;
-            }
+        }
+        self.choose(work);
+    }
+
+    /// Bodies of active islands, and no others, are evaluated.
+    fn choose(&mut self, work: &Work) {
+        self.chosen.fill(false);
+        for island in work.islands.iter().filter(|i| i.chord.state == State::Active) {
+            island.bodies.iter().for_each(|&slot| self.chosen[slot as usize] = true);
         }
     }
 
@@ -311,36 +314,23 @@ impl Memory {
                 self.attempt(step, &Attempt { project: decays, ..Attempt::chord(moment) });
             }
             if decays {
-                self.choose_again(step.work, parts);
+                // Those whose part did not arrive try it once more.
+                let open = |i: &Island| i.chord.state == State::Open && i.chord.in_parts && !i.chord.gave_up;
+                for island in step.work.islands.iter_mut().filter(|i| open(i)) {
+                    island.chord.state = State::Active;
+                }
+                self.choose(step.work);
                 self.attempt(step, &Attempt::decay(moment));
             }
-            self.chosen.fill(false);
             let last = part + 1 == parts;
             let arrived = |i: &Island| i.chord.state == State::Closed && !i.chord.finished;
             for island in step.work.islands.iter_mut().filter(|i| arrived(i)) {
                 island.chord.take_part();
                 if !last {
                     island.chord.state = State::Active;
-                    for &slot in &island.bodies {
-                        self.chosen[slot as usize] = true;
-                    }
                 }
             }
-        }
-    }
-
-    /// Those whose part did not arrive try it once more.
-    fn choose_again(&mut self, work: &mut Work, parts: u32) {
-        if parts == 1 {
-            return;
-        }
-        self.chosen.fill(false);
-        let open = |i: &Island| i.chord.state == State::Open && i.chord.in_parts && !i.chord.gave_up;
-        for island in work.islands.iter_mut().filter(|i| open(i)) {
-            island.chord.state = State::Active;
-            for &slot in &island.bodies {
-                self.chosen[slot as usize] = true;
-            }
+            self.choose(step.work);
         }
     }
 
